@@ -1,0 +1,100 @@
+"""The automaton: states, and arcs that say everything an engine may do.
+
+A linear pattern c1 … cm becomes states 1 … m: in state s, c_s is bound. A singleton's state waits for the
+next component; a Kleene component's state also takes more events. Strategies are arcs too: a run may
+pass over an event only along an ignore arc, so no engine knows a strategy by name.
+
+    skip_till_any   ignore always        skip_till_next  ignore unless the arc that would use the event holds
+    contiguity      no ignore arc
+
+`[attr]` tests partition the stream: a run and all its events agree on them, so each partition is matched
+by itself, and partition contiguity is contiguity within it. Strict contiguity with `[attr]` asks for
+neighbours in the whole stream of the key: `breaks` says that a gap in it ends every run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from augury.pattern import Component, Strategy
+from augury.resolve import Moment, Resolved, Test
+
+
+class Action(Enum):
+    BEGIN = "begin"  # bind the event as the first of the target's component
+    TAKE = "take"  # bind one more event of the Kleene component
+    IGNORE = "ignore"  # consume the event, bind nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Arc:
+    """A move from a state to a state on one event."""
+
+    source: int
+    target: int
+    action: Action
+    component: Component | None = None  # whose event is bound
+    tests: tuple[Test, ...] = ()  # all must be true of the event, on BEGIN and TAKE
+    leave: tuple[Test, ...] = ()  # … and these of what is bound, before the event
+    unless: int | None = None  # IGNORE: only if that arc (a place in `arcs`) does not hold
+
+    @property
+    def binds(self) -> bool:
+        return self.action is not Action.IGNORE
+
+
+@dataclass(frozen=True, slots=True)
+class Automaton:
+    """States 0 (nothing bound) to `final`; a run in `final` is a match."""
+
+    components: tuple[Component, ...]  # the positive ones: state s has bound components[s - 1]
+    arcs: tuple[Arc, ...]
+    final: int
+    accept: tuple[Test, ...]  # leave tests of a last Kleene component: a match only when they hold
+    partition: tuple[str, ...]
+    breaks: bool
+
+    def leaving(self, state: int) -> tuple[tuple[int, Arc], ...]:
+        return tuple((i, a) for i, a in enumerate(self.arcs) if a.source == state)
+
+    def is_inside(self, state: int) -> bool:
+        """Whether runs live on in the state: all but a singleton that ends the pattern."""
+        return 0 < state < self.final or (state == self.final and self.components[-1].kleene)
+
+
+def lower(query: Resolved) -> Automaton:
+    """The automaton of a pattern's positive components."""
+    pattern = query.pattern
+    positives = pattern.positives
+    places = {c.var: pattern.components.index(c) for c in positives}
+
+    def tests(c: Component, moment: Moment) -> tuple[Test, ...]:
+        return query.tests_at(places[c.var], moment)
+
+    arcs: list[Arc] = []
+    for state, c in enumerate([None, *positives]):
+        uses: int | None = None
+        if c is not None and c.kleene:
+            uses = len(arcs)
+            arcs.append(Arc(state, state, Action.TAKE, c, tests(c, Moment.TAKE)))
+        if state < len(positives):
+            nxt = positives[state]
+            leave = tests(c, Moment.LEAVE) if c is not None and c.kleene else ()
+            uses = len(arcs) if uses is None else uses
+            arcs.append(Arc(state, state + 1, Action.BEGIN, nxt, tests(nxt, Moment.BEGIN), leave))
+        if c is not None and uses is not None:
+            match pattern.strategy:
+                case Strategy.ANY:
+                    arcs.append(Arc(state, state, Action.IGNORE))
+                case Strategy.NEXT:
+                    arcs.append(Arc(state, state, Action.IGNORE, unless=uses))
+    last = positives[-1]
+    return Automaton(
+        components=positives,
+        arcs=tuple(arcs),
+        final=len(positives),
+        accept=tests(last, Moment.LEAVE) if last.kleene else (),
+        partition=pattern.partition,
+        breaks=pattern.strategy is Strategy.STRICT and bool(pattern.partition),
+    )

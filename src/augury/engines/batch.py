@@ -1,0 +1,254 @@
+"""A table as kernels see it: partitions one after another, each in stream order, and the windows' bounds.
+
+    rows ─ partition ids ─┬─ stream order (time, then ties) ─> order: kernel index -> row
+                          └─ segments: where each partition begins
+
+Small tables are ordered by NumPy, large ones by counting passes that are compiled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury import semantics
+from augury.engines.compiling import compiled
+from augury.engines.kernels import order as sorting
+from augury.expr.columns import from_arrow
+from augury.expr.types import Kind, storage
+from augury.match.gather import decoded
+from augury.match.rows import taken
+from augury.resolve import Resolved
+
+Ints = npt.NDArray[np.int64]
+
+COMPILED_FROM = 100_000  # rows from which a compiled kernel is worth its start
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Events ready for a kernel. Arrays are indexed by kernel index, but for `order` itself."""
+
+    order: Ints  # the table's row
+    segments: Ints  # of each partition, and the end
+    times: Ints
+    lows: npt.NDArray[np.int32]  # the first event in a window with this one
+    breaks: npt.NDArray[np.bool_] | None  # the event before in the key's stream is in another partition
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+
+def prepare(
+    table: pa.Table, query: Resolved, partition: tuple[str, ...], *, breaks: bool, fast: bool
+) -> Batch:
+    """Order and partition the events. Rows that no partition holds (a null in an [attr]) are left out."""
+    times = _times(table, query)
+    key, keys = _ids(table, query, query.roles.key, nulls_apart=False, fast=fast)
+    ids, groups = _ids(table, query, partition, nulls_apart=True, fast=fast)
+    if partition:
+        ids, groups = _joined(key, ids, groups, fast=fast)
+    else:
+        ids, groups = key, keys
+    stream = _stream_order(times, fast=fast)
+    order, segments = _grouped(ids, groups, stream, fast=fast)
+    order = _ties_resolved(order, segments, times, table, query)
+    ordered = times[order]
+    lows = np.empty(len(order), np.int32)
+    if query.window is None:
+        lows[:] = np.repeat(segments[:-1], np.diff(segments))
+    else:
+        bound = compiled(sorting.window_lows) if fast else sorting.window_lows
+        bound(
+            ordered if fast else ordered.tolist(), segments if fast else segments.tolist(), query.window, lows
+        )
+    gaps = None
+    if breaks:
+        gaps = _breaks(order, key, keys, times, table, query, stream, fast=fast)
+    return Batch(order, segments, ordered, lows, gaps)
+
+
+def _times(table: pa.Table, query: Resolved) -> Ints:
+    read = from_arrow(table.column(query.roles.time), query.columns.types[query.roles.time])
+    return np.ascontiguousarray(read.values, dtype=np.int64)
+
+
+def _stream_order(times: Ints, *, fast: bool) -> Ints | None:
+    """Rows by time, stable; None where they are so already."""
+    if len(times) < 2 or bool((times[1:] >= times[:-1]).all()):
+        return None
+    if not fast:
+        return np.argsort(times, kind="stable")
+    order = np.arange(len(times), dtype=np.int64)
+    compiled(sorting.radix_order)(times.view(np.uint64) ^ np.uint64(1 << 63), order, np.empty_like(order))
+    return order
+
+
+def _grouped(ids: Ints, groups: int, stream: Ints | None, *, fast: bool) -> tuple[Ints, Ints]:
+    """Rows by partition, each in stream order, and where partitions begin."""
+    if groups == 1 and (len(ids) == 0 or ids.min() >= 0):
+        order = np.arange(len(ids), dtype=np.int64) if stream is None else stream
+        return order, np.array([0, len(ids)], np.int64)
+    kept = int((ids >= 0).sum())
+    order = np.empty(kept, np.int64)
+    if fast:
+        if stream is None:
+            return order, compiled(sorting.group)(ids, groups, order)
+        return order, compiled(sorting.group_in)(ids, groups, stream, order)
+    rows = np.arange(len(ids)) if stream is None else stream
+    rows = rows[ids[rows] >= 0]
+    order = rows[np.argsort(ids[rows], kind="stable")]
+    return order, np.concatenate([[0], np.cumsum(np.bincount(ids[order], minlength=groups))]).astype(np.int64)
+
+
+# ------------------------------------------------------------------ partitions
+
+
+def _ids(
+    table: pa.Table, query: Resolved, names: tuple[str, ...], *, nulls_apart: bool, fast: bool
+) -> tuple[Ints, int]:
+    """A number for each row's values in these columns, and how many numbers there are.
+
+    Nulls and NaNs are values like others for a key; for [attr] tests they are in no partition: -1.
+    """
+    ids = np.zeros(table.num_rows, np.int64)
+    groups = 1
+    for name in names:
+        words, nulls = _words(table.column(name), query, name, nan_is_null=nulls_apart)
+        new, count = _dense(words, fast=fast)
+        if nulls is not None:
+            new = np.where(nulls, -1 if nulls_apart else count, new)
+            count += 1
+        if groups == 1 and not nulls_apart:
+            ids, groups = new, count
+            continue
+        ids, groups = _joined(ids, new, count, fast=fast)
+    return ids, groups
+
+
+def _words(
+    column: pa.ChunkedArray, query: Resolved, name: str, *, nan_is_null: bool
+) -> tuple[Ints, npt.NDArray[np.bool_] | None]:
+    """Values as int64 words, equal for equal values, and which are null."""
+    kind = query.columns.types[name].kind
+    if kind in (Kind.STRING, Kind.BINARY, Kind.DECIMAL):
+        encoded = column.cast(storage(column.type)).combine_chunks().dictionary_encode()
+        codes = encoded.indices
+        nulls = np.asarray(codes.is_null()) if codes.null_count else None
+        return codes.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64), nulls
+    if kind is Kind.NULL:
+        return np.zeros(len(column), np.int64), np.ones(len(column), np.bool_)
+    read = from_arrow(column, query.columns.types[name])
+    null = None if read.valid is None else ~read.valid
+    values = read.values
+    if kind is Kind.FLOAT:
+        values = values + 0.0  # -0.0 is 0.0
+        nan = np.isnan(values)
+        if nan.any():
+            if nan_is_null:
+                null = nan if null is None else null | nan
+            values[nan] = np.nan  # one NaN, whatever its bits
+        return values.view(np.int64), null
+    return values.view(np.int64) if values.dtype.itemsize == 8 else values.astype(np.int64), null
+
+
+def _dense(words: Ints, *, fast: bool) -> tuple[Ints, int]:
+    """Equal words as equal numbers from 0; small ranges are numbered by subtraction."""
+    if len(words) == 0:
+        return words, 1
+    low, high = int(words.min()), int(words.max())
+    if high - low <= 4 * len(words) + 64:
+        return words - low, high - low + 1
+    if not fast:
+        distinct, ids = np.unique(words, return_inverse=True)
+        return ids.astype(np.int64), len(distinct)
+    size = 1 << max(4, (2 * len(words)).bit_length())
+    ids = np.empty(len(words), np.int64)
+    table = np.empty(size, np.int64), np.full(size, -1, np.int64)
+    return ids, int(compiled(sorting.dense_ids)(words, *table, ids))
+
+
+def _joined(ids: Ints, new: Ints, count: int, *, fast: bool) -> tuple[Ints, int]:
+    """One number for a pair of numbers; what either leaves out (-1) is left out."""
+    out = (ids < 0) | (new < 0)
+    joined, groups = _dense(np.where(out, 0, ids * np.int64(count) + new), fast=fast)
+    return np.where(out, np.int64(-1), joined), groups
+
+
+def _breaks(
+    order: Ints,
+    key: Ints,
+    keys: int,
+    times: Ints,
+    table: pa.Table,
+    query: Resolved,
+    stream: Ints | None,
+    *,
+    fast: bool,
+) -> npt.NDArray[np.bool_]:
+    """Where the event before, in the whole stream of the key, is not the one before in the partition."""
+    whole, key_segments = _grouped(key, keys, stream, fast=fast)
+    whole = _ties_resolved(whole, key_segments, times, table, query)
+    place = np.empty(len(times), np.int64)
+    place[whole] = np.arange(len(whole))
+    at = place[order]
+    gaps = np.ones(len(order), np.bool_)
+    gaps[1:] = at[1:] != at[:-1] + 1
+    return gaps
+
+
+# ------------------------------------------------------------------ ties
+
+
+def _ties_resolved(order: Ints, segments: Ints, times: Ints, table: pa.Table, query: Resolved) -> Ints:
+    """Events of one partition and time ordered by tiebreak, then by what else is read."""
+    if len(order) < 2:
+        return order
+    ordered = times[order]
+    tied = ordered[1:] == ordered[:-1]
+    inner = segments[1:-1]
+    tied[inner[(inner > 0) & (inner < len(order))] - 1] = False
+    if not tied.any():
+        return order
+    member = np.zeros(len(order), np.bool_)
+    member[1:] |= tied
+    member[:-1] |= tied
+    places = np.flatnonzero(member)
+    rows = order[places]
+    starts = np.concatenate([[True], ~tied])[places]
+    groups = np.cumsum(starts)
+    leading = dict.fromkeys([query.roles.time, *query.roles.tiebreak])
+    names = [*leading, *(n for n in query.reads if n not in leading)]
+    ranked = [rank(pa.chunked_array([taken(table.column(n), rows)])) for n in names]
+    words = [coarse for coarse, _ in ranked] + [fine for _, fine in ranked if fine is not None]
+    result = order.copy()
+    result[places] = rows[np.lexsort([*reversed(words), groups])]
+    return result
+
+
+def rank(column: pa.ChunkedArray) -> tuple[Ints, Ints | None]:
+    """Values as numbers in their order, nulls first and NaN last, and what tells equals apart."""
+    stored = storage(column.type)
+    if pa.types.is_nested(stored) or pa.types.is_interval(stored) or pa.types.is_null(stored):
+        keys = [k for k, _ in semantics.order_keys(column)]
+        places = {k: i for i, k in enumerate(sorted(set(keys)))}
+        return np.array([places[k] for k in keys], np.int64), None
+    plain = decoded(column)
+    if stored in (pa.timestamp("ns", getattr(stored, "tz", None)), pa.duration("ns")):
+        # An instant is a microsecond: what lies below only tells equals apart.
+        exact = plain.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        coarse = np.unique(exact // 1000, return_inverse=True)[1].astype(np.int64) + 1
+        coarse[np.asarray(plain.is_null())] = 0
+        return coarse, exact
+    if pa.types.is_floating(stored):
+        values = plain.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        coarse = np.unique(values + 0.0, return_inverse=True)[1].astype(np.int64) + 1
+        coarse[np.asarray(plain.is_null())] = 0
+        return coarse, np.where(values == 0, -np.signbit(values).astype(np.int64), 0)
+    coarse = pc.rank(plain, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
+    coarse[np.asarray(plain.is_null())] = 0
+    return coarse, None

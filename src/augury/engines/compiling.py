@@ -1,0 +1,83 @@
+"""Generated source to functions: run as plain Python, or compiled by Numba and kept in a cache.
+
+The same source does both. Compiled modules are files named by their content, so that every process
+that needs one finds it; a file is written under another name first and then renamed.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import linecache
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+def plain(source: str, function: str, names: Mapping[str, Any]) -> Callable[..., Any]:
+    """The function of a generated source, uncompiled."""
+    filename = f"<augury kernel {_digest(source)}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    namespace: dict[str, Any] = dict(names)
+    exec(compile(source, filename, "exec"), namespace)  # noqa: S102  # text that we generated, no part of it a user's
+    return namespace[function]  # type: ignore[no-any-return]
+
+
+@functools.cache
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a module of ours, compiled once in each process and cached on disk."""
+    import numba
+
+    return numba.njit(cache=True, nogil=True, boundscheck=False)(function)
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept: AUGURY_CACHE, else the user's cache folder."""
+    named = os.environ.get("AUGURY_CACHE")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "augury"
+
+
+def _digest(source: str) -> str:
+    return hashlib.sha256(source.encode()).hexdigest()[:20]
+
+
+def module_of(source: str) -> ModuleType:
+    """The generated source as a module on disk, where Numba can find its cache beside it."""
+    name = f"augury_kernel_{_digest(source)}"
+    folder = cache_folder()
+    path = folder / f"{name}.py"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".tmp", delete=False) as file:
+            file.write(source)
+        Path(file.name).replace(path)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where Numba looks for it when it loads from its cache
+    spec.loader.exec_module(module)
+    return module
+
+
+def compiled_source(source: str, function: str, names: Mapping[str, Any]) -> Callable[..., Any]:
+    """The function of a generated source, compiled; the functions that it calls are compiled with it."""
+    return _compiled_source(source, function, tuple(sorted(names.items(), key=lambda item: item[0])))
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled_source(source: str, function: str, names: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
+    import numba
+
+    module = module_of(source)
+    for name, value in names:
+        setattr(module, name, compiled(value))
+    return numba.njit(cache=True, nogil=True, boundscheck=False)(getattr(module, function))

@@ -1,0 +1,535 @@
+"""The eager engine: all runs step together, one event at a time, merged where they have one future.
+
+    Resolved ─ lower, split, allocate ─> Plan ─┬─ masks and derived columns, for the whole table
+                                               ├─ the generated kernel: runs and the match graph
+                                               └─ enumeration ─> absences ─> Matches, a piece at a time
+
+The kernel allocates nothing. When an array is full, or after some million events so that an interrupt is
+heard, it comes back here; finished roots are turned into matches, what is out of the window is dropped
+from the graph, arrays grow if they must, and the kernel goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.automaton import Automaton, lower
+from augury.engines import absence
+from augury.engines.batch import COMPILED_FROM, prepare
+from augury.engines.compiling import compiled, compiled_source, plain
+from augury.engines.eager_source import Options, eager_source
+from augury.engines.history_source import CountHistory
+from augury.engines.kernels import control as ctl
+from augury.engines.kernels import counts as counting
+from augury.engines.kernels import graph, runs
+from augury.errors import LimitError
+from augury.expr.columns import Column, evaluate, from_arrow, truth
+from augury.expr.inputs import Inputs
+from augury.expr.tree import At, Attr, Binary, Expr, Literal, typed
+from augury.expr.types import BOOL, STRING
+from augury.match.rows import Matches, Slot
+from augury.plan.registers import Registers, allocate
+from augury.plan.split import Split, split
+from augury.resolve import Resolved
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Ints = npt.NDArray[np.int64]
+
+PAUSE = 1 << 20  # events between two looks at the world
+PIECE = 1 << 20  # bound events in one piece of output
+MAX_NODES = 200_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything about a query that does not depend on the events."""
+
+    query: Resolved
+    automaton: Automaton
+    split: Split
+    registers: Registers
+
+    @property
+    def can_count(self) -> bool:
+        """Whether counting needs no enumeration: no test walks a history, no absence filters matches."""
+        guards = (*self.split.guards, *self.split.leaves, self.split.accept)
+        return not any(g.history for g in guards) and len(self.query.pattern.positives) == len(
+            self.query.pattern.components
+        )
+
+
+def plan(query: Resolved, *, merge: bool = True) -> Plan:
+    """The passes, in order."""
+    automaton = lower(query)
+    parts = split(automaton)
+    return Plan(query, automaton, parts, allocate(automaton, parts, merge=merge))
+
+
+@dataclass(slots=True)
+class Measures:
+    """What an evaluation cost, in counts that are the same on every machine."""
+
+    predicate_evaluations: int = 0
+    peak_runs: int = 0
+    runs_merged: int = 0
+    nodes: int = 0
+    peak_nodes: int = 0
+
+
+class Evaluation:
+    """One evaluation of a plan over a table. `pieces` gives the matches over kernel indices."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        table: pa.Table,
+        *,
+        max_runs: int,
+        max_nodes: int = MAX_NODES,
+        counting: bool = False,
+        clear: bool = False,
+        profile: bool = False,
+        fast: bool | None = None,
+    ) -> None:
+        self.plan = plan
+        self.table = table
+        self.max_runs = max_runs
+        self.max_nodes = max_nodes
+        self.fast = table.num_rows >= COMPILED_FROM if fast is None else fast
+        self.measures = Measures()
+        query = plan.query
+        self._known: dict[str, Column] = {}
+        self._typed: dict[str, npt.NDArray[np.bool_]] = {}
+        self.batch = prepare(
+            table, query, plan.automaton.partition, breaks=plan.automaton.breaks, fast=self.fast
+        )
+        columns = [evaluate(e, self._column, table.num_rows) for e in plan.split.columns]
+        self.inputs = Inputs()
+        self.source = eager_source(
+            plan.automaton,
+            plan.split,
+            plan.registers,
+            [c.valid is not None for c in columns],
+            self.inputs,
+            Options(query.window is not None, counting=counting, clear=clear, profile=profile),
+        )
+        bound = self.inputs.bind(
+            {str(k): (c, typed(e)) for k, (c, e) in enumerate(zip(columns, plan.split.columns, strict=True))}
+        )
+        self.bound = bound
+        self.mask = self._gathered(self._masks())
+        self.arguments: list[Any] = []
+        for _, k, is_null in self.source.columns:
+            column = bound.columns[str(k)]
+            values = column.null if is_null else column.values
+            self.arguments.append(self._gathered(values))
+        self.absences = absence.absences(table, query, self.batch, self.rows_of_type)
+
+    # -------------------------------------------------------------- what events decide by themselves
+
+    def _column(self, node: Any) -> Column:
+        if node.name not in self._known:
+            column = self.table.column(node.name)
+            self._known[node.name] = from_arrow(column, self.plan.query.columns.types[node.name])
+        return self._known[node.name]
+
+    def rows_of_type(self, name: str) -> npt.NDArray[np.bool_]:
+        """Which rows a component of this type may bind."""
+        kind = self.plan.query.roles.type
+        if kind is None:
+            return np.ones(self.table.num_rows, np.bool_)
+        if name not in self._typed:
+            attr = Attr("", At.ONE, kind, type=self.plan.query.columns.types[kind])
+            test = Binary("=", attr, Literal("constant", name, type=STRING), type=BOOL)
+            self._typed[name] = truth(evaluate(test, self._column, self.table.num_rows))
+        return self._typed[name]
+
+    def _masks(self) -> npt.NDArray[Any]:
+        """For each row the arcs that it allows, by bit."""
+        width = max(self.source.bits) + 1
+        dtype = next(np.dtype(f"u{n}") for n in (1, 2, 4, 8) if width <= 8 * n)
+        mask = np.zeros(self.table.num_rows, dtype)
+        for arc, guard, bit in zip(
+            self.plan.automaton.arcs, self.plan.split.guards, self.source.bits, strict=True
+        ):
+            if bit < 0:
+                continue
+            assert arc.component is not None
+            good = self.rows_of_type(arc.component.type)
+            for expr in guard.static:
+                good = good & self._true(expr)
+            mask |= good.astype(dtype) << dtype.type(bit)
+        return mask
+
+    def _true(self, expr: Expr) -> npt.NDArray[np.bool_]:
+        return truth(evaluate(expr, self._column, self.table.num_rows))
+
+    def _gathered(self, values: Any) -> Any:
+        """A column by kernel index, as the kernel takes it."""
+        ordered = values[self.batch.order]
+        return np.ascontiguousarray(ordered) if self.fast else ordered.tolist()
+
+    # -------------------------------------------------------------- the kernel and its arrays
+
+    def _kernel(self, store: GraphStore | CountStore) -> Callable[..., int]:
+        names: dict[str, Callable[..., Any]] = {
+            **self.inputs.helpers(compilable=self.fast),
+            "same_float": runs.same_float,
+            "gather": graph.gather,
+        }
+        if isinstance(store, CountStore):
+            names.update((name, getattr(counting, name)) for name in CountHistory.helpers)
+        if self.fast and not self.inputs.needs_python:
+            return compiled_source(self.source.text, "kernel", names)
+        return plain(self.source.text, "kernel", names)
+
+    def array(self, dtype: str, length: int) -> Any:
+        return np.zeros(length, dtype) if self.fast else [0] * length
+
+    def drive(self, store: GraphStore | CountStore) -> Iterator[int]:
+        """Run the kernel to the end; after each stretch, how many results wait in the store to be read."""
+        kernel = self._kernel(store)
+        runs_room = 64
+        arrays = {a.name: self.array(a.dtype, runs_room) for a in self.source.arrays}
+        control = self.array("i8", ctl.size(self.plan.automaton.final))
+        control[ctl.NODES] = store.first_node
+        control[ctl.LIVE] = self.max_runs
+        segments = self.listed(self.batch.segments)
+        lows = self.listed(self.batch.lows)
+        breaks = () if self.batch.breaks is None else (self.listed(self.batch.breaks),)
+        constants = [
+            (self.bound.arguments if self.fast else self.bound.plain())[n] for n in self.source.constants
+        ]
+        while True:
+            control[ctl.STOP] = min(len(self.batch), int(control[ctl.EVENT]) + PAUSE)
+            why = kernel(
+                control,
+                segments,
+                self.mask,
+                lows,
+                *breaks,
+                *self.arguments,
+                *arrays.values(),
+                *store.arrays(),
+                *constants,
+            )
+            if control[ctl.ROOTS]:
+                yield int(control[ctl.ROOTS])
+                control[ctl.ROOTS] = 0
+            if why == ctl.FINISHED:
+                break
+            event = int(control[ctl.EVENT])
+            if why == ctl.TOO_MANY_RUNS:
+                raise LimitError(self._too_many(control, event))
+            if why == ctl.RUNS_FULL:
+                runs_room *= 2
+                for a in self.source.arrays:
+                    arrays[a.name] = self.longer(arrays[a.name], a.dtype, runs_room)
+            elif why == ctl.ROOTS_FULL:
+                store.more_results()
+            elif event < len(lows):
+                store.make_room(control, arrays, int(lows[event]), full=why == ctl.NODES_FULL)
+        self.measures.predicate_evaluations = int(control[ctl.EVALUATIONS])
+        self.measures.peak_runs = int(control[ctl.PEAK])
+        self.measures.runs_merged = int(control[ctl.MERGED])
+        store.finish(control)
+
+    def live(self, control: Any) -> int:
+        return sum(int(control[ctl.STATES + 3 * s]) for s in range(1, self.plan.automaton.final + 1))
+
+    def histories(self, control: Any, arrays: dict[str, Any]) -> Iterator[tuple[Any, int]]:
+        """Where live runs keep their histories: (array, place)."""
+        for state in range(1, self.plan.automaton.final + 1):
+            base = ctl.STATES + 3 * state
+            count = int(control[base])
+            if f"s{state}_node" in arrays:
+                yield from ((arrays[f"s{state}_node"], j) for j in range(count))
+            elif count:
+                yield control, base + 1
+
+    @property
+    def run(self) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """How our own kernels run in this evaluation."""
+        return compiled if self.fast else _as_it_is
+
+    def listed(self, values: npt.NDArray[Any]) -> Any:
+        return values if self.fast else values.tolist()
+
+    def longer(self, array: Any, dtype: str, length: int) -> Any:
+        if not self.fast:
+            return array + [0] * (length - len(array))
+        longer = np.zeros(length, dtype)
+        longer[: len(array)] = array
+        return longer
+
+    def where(self, event: int) -> str:
+        """The key at hand, for an error."""
+        key = self.plan.query.roles.key
+        row = int(self.batch.order[min(event, len(self.batch) - 1)])
+        shown = ", ".join(f"{k}={self.table.column(k)[row].as_py()!r}" for k in key)
+        return f" ({'key ' + shown})" if key else ""
+
+    def _too_many(self, control: Any, event: int) -> str:
+        return (
+            f"{self.live(control)} live runs exceed max_runs={self.max_runs}{self.where(event)}; "
+            "narrow WITHIN or the predicates, or raise max_runs"
+        )
+
+    # -------------------------------------------------------------- results
+
+    def pieces(self) -> Iterator[Matches]:
+        """All matches that no absence breaks, over kernel indices."""
+        store = GraphStore(self)
+        walker = Walker(self, store)
+        for count in self.drive(store):
+            yield from walker.walk(count)
+
+    def counts(self) -> Iterator[tuple[Ints, list[int | None]]]:
+        """How many matches complete at which event, without an enumeration; None is too many to say."""
+        store = CountStore(self)
+        for count in self.drive(store):
+            yield store.read(count)
+
+    def surviving(self, found: Matches) -> Matches:
+        """The matches that no absence breaks."""
+        for absent in self.absences:
+            if len(found):
+                good = absence.surviving(found, absent, self.table, self.plan.query, self.batch, self.run)
+                if not good.all():
+                    found = absence.chosen_matches(found, good)
+        return found
+
+
+class GraphStore:
+    """The arrays of the match graph (see kernels.graph), and the roots that wait to be enumerated."""
+
+    first_node = 1  # node 0 is none
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self.evaluation = e = evaluation
+        room = 1 << 10 if len(e.batch) < 1 << 12 else 1 << 16
+        self.ev, self.left, self.right, self.newest = (e.array("i4", room) for _ in range(4))
+        self.root_event, self.root_node = (e.array("i4", max(64, room // 4)) for _ in range(2))
+        self.newest[0] = -1
+        self.cut_off = 0
+
+    def arrays(self) -> tuple[Any, ...]:
+        return (self.ev, self.left, self.right, self.newest, self.root_event, self.root_node)
+
+    def more_results(self) -> None:
+        e, room = self.evaluation, 2 * len(self.root_event)
+        self.root_event, self.root_node = (e.longer(a, "i4", room) for a in (self.root_event, self.root_node))
+
+    def make_room(self, control: Any, arrays: dict[str, Any], oldest: int, *, full: bool) -> None:
+        """Drop what is out of the window; then as much free room as is used, and enough for one event."""
+        e = self.evaluation
+        e.measures.peak_nodes = max(e.measures.peak_nodes, int(control[ctl.NODES]))
+        cut = int(
+            e.run(graph.compact)(self.ev, self.left, self.right, self.newest, int(control[ctl.NODES]), oldest)
+        )
+        if cut:
+            control[ctl.NODES] -= cut
+            self.cut_off += cut
+            for array, place in e.histories(control, arrays):
+                array[place] = max(int(array[place]) - cut, 0)  # 0: the run has expired
+        used, live, wanted = int(control[ctl.NODES]), e.live(control), len(self.ev)
+        while full and (used * 2 > wanted or used + 8 * live + 8 > wanted):
+            wanted *= 2
+        if used > e.max_nodes:
+            raise LimitError(
+                f"{used} nodes of the match graph exceed max_nodes={e.max_nodes}"
+                f"{e.where(int(control[ctl.EVENT]))}; narrow WITHIN or the predicates"
+            )
+        if wanted > len(self.ev):
+            self.ev, self.left, self.right, self.newest = (
+                e.longer(a, "i4", wanted) for a in (self.ev, self.left, self.right, self.newest)
+            )
+
+    def finish(self, control: Any) -> None:
+        measures = self.evaluation.measures
+        measures.peak_nodes = max(measures.peak_nodes, int(control[ctl.NODES]))
+        measures.nodes = self.cut_off + int(control[ctl.NODES]) - 1
+
+
+class CountStore:
+    """Rows of counts (see kernels.counts), and the counts that wait to be read."""
+
+    first_node = 0
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self.evaluation = e = evaluation
+        self.width, self.rows = 16, 256
+        self._allocate()
+        self.done = e.array("i8", 4)
+        self.out_event, self.out_words = e.array("i4", 1 << 12), e.array("i8", 4 << 12)
+
+    def _allocate(self) -> None:
+        e = self.evaluation
+        self.starts = e.array("i4", self.width)
+        self.words = [e.array("i8", self.width * self.rows) for _ in range(3)]
+        self.first, self.beyond = e.array("i4", self.rows), e.array("i4", self.rows)
+        self.totals = e.array("i8", 4 * self.rows)
+
+    def arrays(self) -> tuple[Any, ...]:
+        return (
+            self.starts,
+            *self.words,
+            self.first,
+            self.beyond,
+            self.totals,
+            self.done,
+            self.out_event,
+            self.out_words,
+        )
+
+    def more_results(self) -> None:
+        e, room = self.evaluation, 2 * len(self.out_event)
+        self.out_event = e.longer(self.out_event, "i4", room)
+        self.out_words = e.longer(self.out_words, "i8", 4 * room)
+
+    def make_room(self, control: Any, arrays: dict[str, Any], oldest: int, *, full: bool) -> None:
+        """Live rows to the front, expired first events away; larger arrays if half would be full."""
+        del oldest
+        if not full:
+            return
+        e = self.evaluation
+        places = list(e.histories(control, arrays))
+        head, tail = int(control[ctl.HEAD]), int(control[ctl.TAIL])
+        old = (self.starts, self.words, self.first, self.beyond, self.totals, self.width)
+        while 2 * (tail - head + 1) > self.width:
+            self.width *= 2
+        while 2 * len(places) + 3 * e.live(control) + 8 > self.rows:
+            self.rows *= 2
+        self._allocate()
+        starts, words, first, beyond, totals, width = old
+        for z in range(head, tail):
+            self.starts[z - head] = starts[z]
+        rows = e.array("i4", len(places))
+        for k, (array, place) in enumerate(places):
+            rows[k] = array[place]
+            array[place] = k
+        e.run(counting.pack_rows)(
+            rows,
+            len(places),
+            head,
+            width,
+            self.width,
+            *words,
+            first,
+            beyond,
+            totals,
+            *self.words,
+            self.first,
+            self.beyond,
+            self.totals,
+        )
+        control[ctl.NODES] = len(places)
+        control[ctl.HEAD], control[ctl.TAIL] = 0, tail - head
+
+    def read(self, count: int) -> tuple[Ints, list[int | None]]:
+        """The events that completed matches, and how many."""
+        events = np.array(self.out_event[:count], np.int64)
+        words = np.array(self.out_words[: 4 * count], np.int64).reshape(count, 4).tolist()
+        counts = [None if large else w0 + (w1 << 60) + (w2 << 120) for w0, w1, w2, large in words]
+        kept = [k for k, n in enumerate(counts) if n != 0]
+        return events[kept], [counts[k] for k in kept]
+
+    def finish(self, control: Any) -> None:
+        """Nothing is left to be read."""
+
+
+class Walker:
+    """Enumerates roots piece by piece; its buffers are used again and again."""
+
+    def __init__(self, evaluation: Evaluation, store: GraphStore) -> None:
+        self.evaluation = evaluation
+        self.store = store
+        self.slots = slots = evaluation.plan.automaton.final
+        depth = 64
+        make = evaluation.array
+        small = len(evaluation.batch) < COMPILED_FROM
+        self.room = 1 << 12 if small else PIECE
+        self.stack_node, self.stack_depth = make("i4", depth), make("i4", depth)
+        self.path, self.path_slot = make("i4", depth), make("i4", depth)
+        self.cut = make("i8", slots)
+        self.out, self.ends = make("i4", self.room), make("i8", max(slots, self.room // 2 * slots))
+        n = len(evaluation.batch)
+        self.high = evaluation.listed(np.full(n, n + 1, np.int32))
+        self.opened = evaluation.listed(np.full(n, -1, np.int32))
+        self.lows = evaluation.listed(evaluation.batch.lows)
+
+    def walk(self, count: int) -> Iterator[Matches]:
+        e, g = self.evaluation, self.store
+        enumerate_roots = e.run(graph.enumerate_roots)
+        root = 0
+        while root < count:
+            state = e.array("i8", 3)
+            root = enumerate_roots(
+                g.ev,
+                g.left,
+                g.right,
+                g.newest,
+                g.root_event,
+                g.root_node,
+                root,
+                count,
+                self.lows,
+                self.high,
+                self.opened,
+                self.slots,
+                self.stack_node,
+                self.stack_depth,
+                self.path,
+                self.path_slot,
+                self.cut,
+                self.out,
+                self.ends,
+                state,
+            )
+            matches, size = int(state[0]), int(state[1])
+            if matches:
+                found = e.surviving(self._matches(matches, size))
+                if len(found):
+                    yield found
+            match int(state[2]):
+                case graph.NEEDS_PATH:
+                    self.path = e.array("i4", 2 * len(self.path))
+                    self.path_slot = e.array("i4", 2 * len(self.path_slot))
+                case graph.NEEDS_STACK:
+                    self.stack_node = e.longer(self.stack_node, "i4", 2 * len(self.stack_node))
+                    self.stack_depth = e.longer(self.stack_depth, "i4", 2 * len(self.stack_depth))
+                case graph.NEEDS_ROOM if matches == 0:  # one root alone does not fit
+                    self.out = e.array("i4", 2 * len(self.out))
+                    self.ends = e.array("i8", 2 * len(self.ends))
+
+    def _matches(self, count: int, size: int) -> Matches:
+        """The buffers' content, slot by slot."""
+        e = self.evaluation
+        out = np.array(self.out[:size], np.int64)
+        ends = np.array(self.ends[: count * self.slots], np.int64).reshape(count, self.slots)
+        starts = np.empty_like(ends)
+        starts[:, 1:] = ends[:, :-1]
+        starts[0, 0] = 0
+        starts[1:, 0] = ends[:-1, -1]
+        slots = []
+        for place, c in enumerate(e.plan.automaton.components):
+            if not c.kleene:
+                slots.append(Slot(out[starts[:, place]]))
+                continue
+            lengths = ends[:, place] - starts[:, place]
+            offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+            rows = np.empty(int(offsets[-1]), np.int64)
+            e.run(graph.copy_ranges)(out, starts[:, place].copy(), ends[:, place].copy(), rows)
+            slots.append(Slot(rows, offsets))
+        return Matches(tuple(slots))
+
+
+def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function

@@ -1,0 +1,586 @@
+"""The source of an eager kernel: an automaton unrolled into one loop over events.
+
+    for each partition, for each event:
+        from the last state back to the first: move its runs along the arcs that hold
+        start a run, if the event begins the first component
+        report: what this event completes
+
+Going back to front, a run that moved forward is not met twice by one event. A state whose runs are merged
+and remember nothing has at most one run, and is two local variables; any other is a list of runs in flat
+arrays, `s2_node[j]`, `s2_new[j]` (newest start) and a column for each live register. Names are ours alone:
+`col3` and `nul3` a derived column and where it is null, `reg5` register 5, `upd5` its value after this event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from augury.automaton import Action, Arc, Automaton
+from augury.engines.history_source import CountHistory, GraphHistory, History
+from augury.engines.kernels import control as ctl
+from augury.engines.register_source import RegisterCode, Walk, register_before
+from augury.engines.writer import Writer, conjunction
+from augury.expr.inputs import Inputs
+from augury.expr.source import Emitter
+from augury.expr.tree import Agg, At, Expr, children
+from augury.plan.registers import Holds, Registers
+from augury.plan.split import Guard, Split
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A growing array of the kernel: of a state's runs, or of the runs that take the event at hand."""
+
+    name: str
+    state: int
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A generated kernel: its text, and the arrays that it works on."""
+
+    text: str
+    columns: tuple[tuple[str, int, bool], ...]  # (name, derived column, whether it is the null mask)
+    arrays: tuple[Array, ...]
+    bits: tuple[int, ...]  # by arc: its place in the mask, -1 for none
+    constants: tuple[str, ...]  # what the expressions read besides
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What of a plan's kernel is chosen when it is run."""
+
+    windowed: bool
+    counting: bool = False
+    clear: bool = False  # a completed match ends all runs of its partition
+    profile: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """The arcs that leave a state, by what they do."""
+
+    take: int | None = None
+    begin: int | None = None
+    stays: str = "False"  # when a run passes over the event
+
+
+class _Kernel:
+    def __init__(
+        self,
+        automaton: Automaton,
+        split: Split,
+        registers: Registers,
+        nullable: Sequence[bool],
+        inputs: Inputs,
+        options: Options,
+    ) -> None:
+        self.automaton = automaton
+        self.split = split
+        self.live = registers.live
+        self.merged = registers.merged
+        self.inputs = inputs
+        self.options = options
+        self.w = Writer()
+        self.code = RegisterCode([r for regs in self.live for r in regs], nullable, inputs, self.w)
+        self.nullable = nullable
+        self.states = [s for s in range(1, automaton.final + 1) if automaton.is_inside(s)]
+        binding = [i for i, arc in enumerate(automaton.arcs) if arc.binds]
+        self.bits = [binding.index(i) if arc.binds else -1 for i, arc in enumerate(automaton.arcs)]
+        self.history: History
+        if options.counting:
+            self.history = CountHistory(self.w, windowed=options.windowed)
+        else:
+            single_end = not automaton.components[-1].kleene
+            self.history = GraphHistory(self.w, automaton.final, single_end=single_end)
+        self.walks = 0
+
+    # -------------------------------------------------------------- what is known of states
+
+    def is_list(self, state: int) -> bool:
+        return bool(self.live[state]) or not self.merged[state]
+
+    def fields(self, state: int) -> list[str]:
+        """The live registers' fields, as they end in names: "0", "0z"."""
+        return [f"{self.code.number(r)}{f.suffix}" for r in self.live[state] for f in self.code.fields(r)]
+
+    def ways(self, state: int) -> Ways:
+        leaving = self.automaton.leaving(state)
+        places = {arc.action: i for i, arc in leaving}
+        take, begin = places.get(Action.TAKE), places.get(Action.BEGIN)
+        if Action.IGNORE not in places:
+            return Ways(take, begin)
+        unless = self.automaton.arcs[places[Action.IGNORE]].unless
+        return Ways(take, begin, "True" if unless is None else "not took" if unless == take else "not went")
+
+    def own(self, state: int) -> str:
+        return self.automaton.components[state - 1].var
+
+    def same_after_take(self, state: int) -> bool:
+        """Whether taking an event changes no register that is live."""
+        return all(r.var != self.own(state) or r.holds is Holds.FIRST for r in self.live[state])
+
+    def agree_after(self, state: int, action: Action) -> bool:
+        """Whether all runs that enter the state on one event have equal registers."""
+        known = (Holds.LAST,) if action is Action.TAKE else tuple(Holds)
+        return self.merged[state] and all(
+            r.var == self.own(state) and r.holds in known for r in self.live[state]
+        )
+
+    # -------------------------------------------------------------- runs
+
+    def insert(self, state: int, values: dict[str, str], node: str, newest: str) -> None:
+        """Put a run into a state, merged with its equal there if there is one."""
+        w = self.w
+        if not self.is_list(state):
+            expired = f" or s{state}_new < low" if self.options.windowed else ""
+            with w.block(f"if runs{state} == 0{expired}:"):
+                w(f"runs{state} = 1; s{state}_node = {node}; s{state}_new = {newest}")
+            with w.block("else:"):
+                self.unite(f"s{state}_node", f"s{state}_new", node, newest)
+            return
+        w(*(f"val{name} = {values[name]}" for name in self.fields(state)), "found = -1")
+        if self.merged[state]:
+            equal = conjunction(self.code.equal(state, r) for r in self.live[state])
+            with w.block(f"for y in range(runs{state}):"), w.maybe(equal):
+                w("found = y", "break")
+        with w.block("if found < 0:"):
+            w(f"found = runs{state}; runs{state} += 1")
+            w(f"s{state}_node[found] = {node}; s{state}_new[found] = {newest}")
+            w(*(f"s{state}_r{name}[found] = val{name}" for name in self.fields(state)))
+        if self.merged[state]:
+            with w.block("else:"):
+                w(f"known = s{state}_node[found]; known_new = s{state}_new[found]")
+                if self.options.windowed:
+                    with w.block("if known_new < low:"):
+                        w(f"known = {node}; known_new = {newest}")
+                    with w.block("else:"):
+                        self.unite("known", "known_new", node, newest)
+                else:
+                    self.unite("known", "known_new", node, newest)
+                w(f"s{state}_node[found] = known; s{state}_new[found] = known_new")
+
+    def unite(self, node: str, newest: str, other: str, other_newest: str) -> None:
+        self.history.absorb(node, newest, other, other_newest)
+        if self.options.profile:
+            self.w("merged += 1")
+
+    def collect(self, node: str, newest: str, other: str, other_newest: str) -> None:
+        """Gather the histories that will become one run."""
+        with self.w.block(f"if {newest} < 0:"):
+            self.history.own(node, other)
+            self.w(f"{newest} = {other_newest}")
+        with self.w.block("else:"):
+            self.unite(node, newest, other, other_newest)
+
+    def move(self, s: int) -> None:
+        names = ["node", "new", *(f"r{name}" for name in self.fields(s))]
+        self.w(*(f"s{s}_{name}[kept] = s{s}_{name}[j]" for name in names))
+
+    def prune(self, s: int) -> None:
+        """Drop the expired runs of a list."""
+        w = self.w
+        w("kept = 0")
+        with w.block(f"for j in range(runs{s}):"), w.block(f"if s{s}_new[j] >= low:"):
+            self.move(s)
+            w("kept += 1")
+        w(f"runs{s} = kept")
+
+    # -------------------------------------------------------------- guards
+
+    def holds(self, guard: Guard, prefix: str, node: str) -> str:
+        """The dynamic part of a guard as a condition; what must be computed before is written here."""
+        conditions = []
+        if self.options.profile and not guard.is_static:
+            self.w(f"evaluations += {len(guard.dynamic) + len(guard.history)}")
+        for expr in guard.dynamic:
+            lines, test = Emitter(self.code.leaf(prefix), self.inputs).condition(expr)
+            self.w(*lines)
+            conditions.append(test)
+        for expr, forall in guard.history:
+            conditions.append(self.walked(expr, forall, prefix, node))
+        return conjunction(conditions)
+
+    def walked(self, expr: Expr, forall: Sequence[tuple[str, At]], prefix: str, node: str) -> str:
+        """A test for each event of bound variables: their events are gathered, then tried."""
+        w = self.w
+        self.walks += 1
+        name = f"every{self.walks}"
+        lists: dict[str, tuple[str, str]] = {}
+        for place, (var, _) in enumerate(forall):
+            lists[var] = (f"{name}_{place}", f"{name}_at{place}")
+            state = 1 + [c.var for c in self.automaton.components].index(var)
+            w(f"{name}_{place} = gather(ev, left, right, {node}, {-state})")
+        w(f"{name} = True")
+        depth = w.depth
+        for place, (_, which) in enumerate(forall):
+            w(f"for {name}_at{place} in range({0 if which is At.EACH else 1}, len({name}_{place})):")
+            w.depth += 1
+        for fold in _folds_before(expr):
+            self.fold_before(fold, *lists[fold.var])
+        lines, test = Emitter(Walk(self.code, prefix, lists), self.inputs).condition(expr)
+        w(*lines)
+        with w.block(f"if not ({test}):"):
+            w(f"{name} = False", "break")
+        while w.depth > depth + 1:
+            w.depth -= 1
+            w(f"if not {name}:", "    break")
+        w.depth = depth
+        return name
+
+    def fold_before(self, node: Agg, events: str, at: str) -> None:
+        """The register of an aggregate over the events before the one that is being tried."""
+        w, code = self.w, self.code
+        r = register_before(node)
+        n = code.number(r)
+        code.event = f"{events}[0]"
+        w(*(f"reg{n}{suffix} = {snippet}" for suffix, snippet in code.initial(r).items()))
+        code.event = "earlier"
+        with w.block(f"for y in range(1, {at}):"):
+            w(f"earlier = {events}[y]")
+            code.update(r)
+            w(*(f"reg{n}{f.suffix} = upd{n}{f.suffix}" for f in code.fields(r)))
+        code.event = "i"
+
+    # -------------------------------------------------------------- the kernel
+
+    def write(self) -> Source:
+        w = self.w
+        arrays = [
+            Array(f"{letter}{s}_{name}", s, dtype)
+            for s in self.states
+            if self.is_list(s)
+            for letter in ("sp" if self.automaton.components[s - 1].kleene else "s")
+            for name, dtype in self.array_types(s)
+        ]
+        columns = [
+            (f"{prefix}{k}", k, prefix == "nul")
+            for k in range(len(self.split.columns))
+            for prefix in (("col", "nul") if self.nullable[k] else ("col",))
+        ]
+        w.depth = 1
+        self.prologue()
+        with w.block("while g < len(segments) - 1:"):
+            w("end = segments[g + 1]", "if end > stop:", "    end = stop")
+            with w.block("while i < end:"):
+                self.event()
+                w("i += 1")
+            with w.block("if why != 0:"):
+                w("break")
+            with w.block("if i >= stop and i < segments[g + 1]:"):
+                w(f"why = {ctl.PAUSED}", "break")
+            w("g += 1", *(f"runs{s} = 0" for s in self.states))
+            self.history.reset()
+            with w.block("if i >= stop and g < len(segments) - 1:"):
+                w(f"why = {ctl.PAUSED}", "break")
+        self.epilogue()
+        constants = self.inputs.arguments()
+        names = [
+            *("ctl", "segments", "mask", "lows"),
+            *(("breaks",) if self.automaton.breaks else ()),
+            *(name for name, _, _ in columns),
+            *(a.name for a in arrays),
+            *self.history.arguments,
+            *constants,
+        ]
+        text = f"def kernel({', '.join(names)}):\n{w.text()}"
+        return Source(text, tuple(columns), tuple(arrays), tuple(self.bits), tuple(constants))
+
+    def array_types(self, state: int) -> list[tuple[str, str]]:
+        registers = [
+            (f"r{self.code.number(r)}{f.suffix}", f.dtype)
+            for r in self.live[state]
+            for f in self.code.fields(r)
+        ]
+        return [("node", "i4"), ("new", "i4"), *registers]
+
+    def prologue(self) -> None:
+        w = self.w
+        w(f"g = ctl[{ctl.SEGMENT}]; i = ctl[{ctl.EVENT}]; why = {ctl.FINISHED}")
+        w(f"stop = ctl[{ctl.STOP}]; limit = ctl[{ctl.LIVE}]")
+        self.history.prologue()
+        if self.options.profile:
+            w(f"evaluations = ctl[{ctl.EVALUATIONS}]; peak = ctl[{ctl.PEAK}]; merged = ctl[{ctl.MERGED}]")
+        for s in self.states:
+            base = ctl.STATES + 3 * s
+            w(f"runs{s} = ctl[{base}]")
+            w(
+                f"room{s} = len(s{s}_node)"
+                if self.is_list(s)
+                else f"s{s}_node = ctl[{base + 1}]; s{s}_new = ctl[{base + 2}]"
+            )
+
+    def epilogue(self) -> None:
+        w = self.w
+        w(f"ctl[{ctl.SEGMENT}] = g; ctl[{ctl.EVENT}] = i; ctl[{ctl.WHY}] = why")
+        self.history.epilogue()
+        if self.options.profile:
+            w(f"ctl[{ctl.EVALUATIONS}] = evaluations; ctl[{ctl.PEAK}] = peak; ctl[{ctl.MERGED}] = merged")
+        for s in self.states:
+            base = ctl.STATES + 3 * s
+            w(f"ctl[{base}] = runs{s}")
+            if not self.is_list(s):
+                w(f"ctl[{base + 1}] = s{s}_node; ctl[{base + 2}] = s{s}_new")
+        w("return why")
+
+    def event(self) -> None:
+        w = self.w
+        w("m = mask[i]")
+        if all(self.ways(s).stays != "False" for s in self.states):
+            with w.block("if m == 0:"):
+                w("i += 1", "continue")
+        if self.automaton.breaks:
+            with w.block("if breaks[i]:"):
+                w(*(f"runs{s} = 0" for s in self.states))
+        w("low = lows[i]" if self.options.windowed else "low = 0")
+        self.capacity()
+        self.history.advance([(s, self.is_list(s)) for s in self.states])
+        self.history.before_event()
+        for s in reversed(self.states):
+            self.state(s)
+        self.start()
+        with w.block(f"if {self.history.completed()}:"):
+            self.history.report()
+            if self.options.clear:
+                w(*(f"runs{s} = 0" for s in self.states))
+        if self.options.profile:
+            with w.block(f"if {self.total()} > peak:"):
+                w(f"peak = {self.total()}")
+
+    def total(self) -> str:
+        return " + ".join(f"runs{s}" for s in self.states) or "0"
+
+    def capacity(self) -> None:
+        """No room for what one event may need: expired runs go first, then the host is asked."""
+        w = self.w
+        lists = [s for s in self.states if self.is_list(s)]
+        reasons: dict[str, int] = {}
+        for s in lists:
+            before = f" + runs{s - 1}" if s > 1 else ""
+            reasons[f"2 * runs{s}{before} + 2 > room{s}"] = ctl.RUNS_FULL
+        reasons.update(self.history.tight())
+        reasons["total > limit"] = ctl.TOO_MANY_RUNS
+        w(f"total = {self.total()}")
+        with w.block(f"if {' or '.join(reasons)}:"):
+            if self.options.windowed:
+                for s in lists:
+                    self.prune(s)
+                w(f"total = {self.total()}")
+            for condition, why in reasons.items():
+                w(f"if {condition}:", f"    why = {why}")
+            w("if why != 0:", "    break")
+
+    # -------------------------------------------------------------- arcs
+
+    def start(self) -> None:
+        ((place, _),) = self.automaton.leaving(0)
+        with (
+            self.w.block(f"if m & {1 << self.bits[place]}:"),
+            self.w.maybe(self.holds(self.split.guards[place], "reg", "0")),
+        ):
+            self.history.begin("node")
+            self.enter(self.automaton.arcs[place], "node", "i")
+
+    def forward(self, arc: Arc, node: str, newest: str) -> None:
+        """Begin the next component with the event."""
+        if self.automaton.is_inside(arc.target):
+            self.history.extend("begun", node, newest, arc.target)
+            self.enter(arc, "begun", newest)
+        else:
+            self.history.complete(node, newest)
+
+    def enter(self, arc: Arc, node: str, newest: str) -> None:
+        """A run has begun the target's component: put it there, and see whether it is a match."""
+        t = arc.target
+        if not self.automaton.is_inside(t):
+            self.history.complete(node, newest)
+            return
+        values: dict[str, str] = {}
+        for r in self.live[t]:
+            n = self.code.number(r)
+            if r.var == self.own(t):
+                values.update({f"{n}{suffix}": snippet for suffix, snippet in self.code.initial(r).items()})
+            else:
+                values.update({f"{n}{f.suffix}": f"reg{n}{f.suffix}" for f in self.code.fields(r)})
+        if t == self.automaton.final:
+            self.w(*(f"upd{name} = {snippet}" for name, snippet in values.items()))
+            self.accept(node, newest, "upd")
+        self.insert(t, values, node, newest)
+
+    def accept(self, node: str, newest: str, prefix: str) -> None:
+        """In the final state: a match, if the last component may be left."""
+        with self.w.maybe(self.holds(self.split.accept, prefix, node)):
+            self.history.complete(node, newest)
+
+    def decide(self, ways: Ways, node: str) -> None:
+        """Set took and went: which arcs the run follows."""
+        w = self.w
+        if ways.take is not None:
+            w("took = False")
+            with w.block(f"if m & {1 << self.bits[ways.take]}:"):
+                w(f"took = {self.holds(self.split.guards[ways.take], 'reg', node)}")
+        if ways.begin is not None:
+            w("went = False")
+            with (
+                w.block(f"if m & {1 << self.bits[ways.begin]}:"),
+                w.maybe(self.holds(self.split.leaves[ways.begin], "reg", node)),
+            ):
+                w(f"went = {self.holds(self.split.guards[ways.begin], 'reg', node)}")
+
+    def state(self, s: int) -> None:
+        ways = self.ways(s)
+        bits = sum(1 << self.bits[i] for i in (ways.take, ways.begin) if i is not None)
+        with self.w.block(f"if runs{s} > 0:" if ways.stays == "False" else f"if runs{s} > 0 and m & {bits}:"):
+            if self.is_list(s):
+                self.list_state(s, ways)
+            elif self.options.windowed:
+                with self.w.block(f"if s{s}_new < low:"):
+                    self.w(f"runs{s} = 0")
+                with self.w.block("else:"):
+                    self.single_state(s, ways)
+            else:
+                self.single_state(s, ways)
+
+    def single_state(self, s: int, ways: Ways) -> None:
+        """The state's one run."""
+        w = self.w
+        w(f"node = s{s}_node; newest = s{s}_new")
+        self.decide(ways, "node")
+        if ways.begin is not None:
+            with w.block("if went:"):
+                self.forward(self.automaton.arcs[ways.begin], "node", "newest")
+        if ways.take is not None:
+            with w.block("if took:"):
+                self.take_in_place(s, ways)
+                w(f"s{s}_node = node")
+        stays = "took" if ways.take is not None and ways.stays == "False" else ways.stays
+        if ways.take is not None and ways.stays != "False":
+            return
+        if stays == "False":
+            w(f"runs{s} = 0")
+        elif stays != "True":
+            w(f"if not ({stays}):", f"    runs{s} = 0")
+
+    def list_state(self, s: int, ways: Ways) -> None:
+        """The state's runs, each by itself; those that stay move up to close the gaps."""
+        w = self.w
+        gathers_next = self.gathers_next(ways)
+        in_place = ways.take is not None and self.merged[s] and self.same_after_take(s)
+        gathers_takes = ways.take is not None and not in_place and self.agree_after(s, Action.TAKE)
+        apart = ways.take is not None and not in_place and not gathers_takes
+        w("kept = 0")
+        if gathers_next:
+            w("next_node = 0; next_new = -1")
+        if gathers_takes:
+            w("more_node = 0; more_new = -1")
+        if apart:
+            w("waiting = 0")
+        with w.block(f"for j in range(runs{s}):"):
+            if self.options.windowed:
+                w(f"if s{s}_new[j] < low:", "    continue")
+            w(f"node = s{s}_node[j]; newest = s{s}_new[j]")
+            w(*(f"reg{name} = s{s}_r{name}[j]" for name in self.fields(s)))
+            self.decide(ways, "node")
+            if ways.begin is not None:
+                with w.block("if went:"):
+                    if gathers_next:
+                        self.collect("next_node", "next_new", "node", "newest")
+                    else:
+                        self.forward(self.automaton.arcs[ways.begin], "node", "newest")
+            if ways.take is not None:
+                with w.block("if took:"):
+                    if in_place:
+                        self.take_in_place(s, ways)
+                    elif gathers_takes:
+                        self.collect("more_node", "more_new", "node", "newest")
+                    else:
+                        self.take_apart(s)
+            stays = ways.stays
+            if in_place:
+                stays = "took" if stays == "False" else "True"
+            if stays != "False":
+                with w.maybe(stays):
+                    if in_place:
+                        w(f"s{s}_node[j] = node")
+                    with w.block("if kept != j:"):
+                        self.move(s)
+                    w("kept += 1")
+        w(f"runs{s} = kept")
+        if gathers_next:
+            assert ways.begin is not None
+            with w.block("if next_new >= 0:"):
+                self.forward(self.automaton.arcs[ways.begin], "next_node", "next_new")
+        if gathers_takes:
+            with w.block("if more_new >= 0:"):
+                self.join_gathered(s)
+        if apart:
+            with w.block("for x in range(waiting):"):
+                values = {name: f"p{s}_r{name}[x]" for name in self.fields(s)}
+                self.insert(s, values, f"p{s}_node[x]", f"p{s}_new[x]")
+
+    def gathers_next(self, ways: Ways) -> bool:
+        """Whether the runs that go forward on one event become one run over there."""
+        if ways.begin is None:
+            return False
+        target = self.automaton.arcs[ways.begin].target
+        return self.automaton.is_inside(target) and self.agree_after(target, Action.BEGIN)
+
+    def take_in_place(self, s: int, ways: Ways) -> None:
+        """The event changes nothing that the run remembers: its history grows where it stands."""
+        if ways.stays != "True":
+            self.history.grow("node", "newest", s)
+            if s == self.automaton.final:
+                self.accept("node", "newest", "reg")
+            return
+        if s == self.automaton.final:
+            self.history.extend("longer", "node", "newest", s)
+            self.accept("longer", "newest", "reg")
+            self.w("longer_new = newest")
+            self.history.absorb("longer", "longer_new", "node", "newest")
+            self.w("node = longer")
+        else:
+            self.history.grow_and_stay("node", "newest", s)
+
+    def take_apart(self, s: int) -> None:
+        """A run of its own for the event's take, which waits until all have been looked at."""
+        w = self.w
+        for r in self.live[s]:
+            n = self.code.number(r)
+            if r.var == self.own(s):
+                self.code.update(r)
+            else:
+                w(*(f"upd{n}{f.suffix} = reg{n}{f.suffix}" for f in self.code.fields(r)))
+        self.history.extend("longer", "node", "newest", s)
+        if s == self.automaton.final:
+            self.accept("longer", "newest", "upd")
+        w(f"p{s}_node[waiting] = longer; p{s}_new[waiting] = newest")
+        w(*(f"p{s}_r{name}[waiting] = upd{name}" for name in self.fields(s)), "waiting += 1")
+
+    def join_gathered(self, s: int) -> None:
+        """All runs that took the event have become one."""
+        for r in self.live[s]:
+            self.code.update(r)
+        self.history.grow("more_node", "more_new", s)
+        if s == self.automaton.final:
+            self.accept("more_node", "more_new", "upd")
+        self.insert(s, {name: f"upd{name}" for name in self.fields(s)}, "more_node", "more_new")
+
+
+def _folds_before(expr: Expr) -> list[Agg]:
+    if isinstance(expr, Agg):
+        return [expr] if expr.over is At.BEFORE else []
+    return [found for child in children(expr) for found in _folds_before(child)]
+
+
+def eager_source(
+    automaton: Automaton,
+    split: Split,
+    registers: Registers,
+    nullable: Sequence[bool],
+    inputs: Inputs,
+    options: Options,
+) -> Source:
+    """The kernel of an automaton whose guards are split and whose registers are placed."""
+    return _Kernel(automaton, split, registers, nullable, inputs, options).write()

@@ -1,0 +1,1 @@
+"""What engines are made of: dull loops over flat arrays, the same source compiled or not."""

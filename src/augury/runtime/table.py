@@ -1,0 +1,125 @@
+"""A table in process: order → match → emit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from augury.errors import DataError, DataWarning, QueryError, one_line
+from augury.expr.columns import from_arrow
+from augury.expr.printing import quoted
+from augury.expr.types import INT64_MAX, Kind
+from augury.match import compressed
+from augury.match.rows import taken
+from augury.pattern import Pattern
+from augury.resolve import Resolved, output_schema, resolve, typed_items
+from augury.runtime import by_definition, by_engine
+from augury.schema import Columns, Roles, as_table, opened, roles_of
+
+OUTPUTS = ("all", "non_overlap", "longest", "count", "compressed")
+PLANS = ("auto", "eager", "eager-unmerged", "definition")
+BAD_ROWS = ("error", "drop")
+MAX_RUNS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What `match` was told besides the data."""
+
+    time: str
+    type: str | None = None
+    key: str | Sequence[str] | None = None
+    tiebreak: str | Sequence[str] | None = None
+    output: str = "all"
+    plan: str = "auto"
+    match_id: bool = False
+    max_runs: int = MAX_RUNS
+    bad_rows: str = "error"
+
+    def __post_init__(self) -> None:
+        for name, known in (("output", OUTPUTS), ("plan", PLANS), ("bad_rows", BAD_ROWS)):
+            given = getattr(self, name)
+            if given not in known:
+                shown = ", ".join(f'"{k}"' for k in known)
+                raise QueryError(f"{name}={given!r} is not known", hint=f"it is one of {shown}")
+        if self.match_id and self.output in ("count", "compressed"):
+            raise QueryError(
+                f'output="{self.output}" has no rows of single matches to give a match_id',
+                hint='use output="all"; ag.expand(..., match_id=True) names the matches of compressed rows'
+                if self.output == "compressed"
+                else 'use output="all"',
+            )
+
+
+def match_table(pattern: Pattern, data: Any, options: Options) -> pa.Table:
+    """The result of a query over a table, by the plan that the options name."""
+    source = opened(data)
+    columns = Columns.of(source.schema)
+    roles = roles_of(columns, options.time, options.type, options.key, options.tiebreak)
+    query = resolve(pattern, columns, roles)
+    schema = output_schema(
+        query,
+        source.schema,
+        options.output,
+        match_id=options.match_id,
+        time=source.schema.field(roles.time).type,
+    )
+    if options.output == "compressed":
+        compressed.schema_of(query, source.schema)  # whether its names are free
+    # What is wrong with the query has been told: from here on events are read.
+    table, bad = without_bad_rows(as_table(source), query, options.bad_rows)
+    if options.plan == "definition":
+        result = by_definition.run(table, query, schema, options.output, options.max_runs)
+    else:
+        merge = options.plan != "eager-unmerged"
+        result = by_engine.run(
+            table, query, schema, options.output, options.max_runs, match_id=options.match_id, merge=merge
+        )
+    if options.bad_rows == "drop":
+        result = result.replace_schema_metadata(
+            {**(result.schema.metadata or {}), b"augury.bad_rows": str(bad).encode()}
+        )
+    return result
+
+
+def without_bad_rows(table: pa.Table, query: Resolved, policy: str) -> tuple[pa.Table, int]:
+    """The rows whose time can be read, and how many others there were."""
+    name = query.roles.time
+    time = from_arrow(table.column(name), query.columns.types[name])
+    good = time.valid
+    if query.columns.types[name].kind is Kind.UINT:
+        fits = time.values <= INT64_MAX
+        good = fits if good is None else good & fits
+    if good is None or good.all():
+        return table, 0
+    bad = int((~good).sum())
+    rows = "1 row has" if bad == 1 else f"{bad} rows have"
+    said = one_line(f"{rows} no time in the column {quoted(name)}")
+    if policy == "error":
+        raise DataError(f'{said}; mend them, or drop them with bad_rows="drop"')
+    warnings.warn(f"{said} and {'was' if bad == 1 else 'were'} dropped", DataWarning, stacklevel=4)
+    kept = np.flatnonzero(good)
+    return pa.Table.from_arrays([taken(c, kept) for c in table.columns], schema=table.schema), bad
+
+
+def expand(table: pa.Table, pattern: Pattern, *, match_id: bool = False) -> pa.Table:
+    """The rows of `output="all"` from those of `output="compressed"`."""
+    events, time, found = compressed.unpack(table, len(pattern.positives))
+    columns = Columns.of(events.schema)
+    keys = tuple(name for name in table.schema.names if name not in compressed.COLUMNS)
+    query = Resolved(
+        pattern=pattern,
+        columns=columns,
+        roles=Roles(time="", key=keys),
+        tests=(),
+        window=None,
+        reads=tuple(columns.types),
+        items=typed_items(pattern, columns),
+    )
+    schema = output_schema(query, events.schema, "all", match_id=match_id, time=time.type)
+    return by_definition.rows_of_bindings(found, events, query, schema, time)
