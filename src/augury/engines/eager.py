@@ -12,7 +12,7 @@ from the graph, arrays grow if they must, and the kernel goes on where it stoppe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +22,7 @@ from augury.automaton import Automaton, lower
 from augury.engines import absence
 from augury.engines.batch import COMPILED_FROM, prepare
 from augury.engines.compiling import compiled, compiled_source, plain
-from augury.engines.eager_source import Options, eager_source
-from augury.engines.history_source import CountHistory
+from augury.engines.eager_source import Options, Source, eager_source
 from augury.engines.kernels import control as ctl
 from augury.engines.kernels import counts as counting
 from augury.engines.kernels import graph, runs
@@ -112,14 +111,9 @@ class Evaluation:
         )
         columns = [evaluate(e, self._column, table.num_rows) for e in plan.split.columns]
         self.inputs = Inputs()
-        self.source = eager_source(
-            plan.automaton,
-            plan.split,
-            plan.registers,
-            [c.valid is not None for c in columns],
-            self.inputs,
-            Options(query.window is not None, counting=counting, clear=clear, profile=profile),
-        )
+        self.nullable = [c.valid is not None for c in columns]
+        self.options = Options(query.window is not None, counting=counting, clear=clear, profile=profile)
+        self.source = self._written(self.options, self.inputs)
         bound = self.inputs.bind(
             {str(k): (c, typed(e)) for k, (c, e) in enumerate(zip(columns, plan.split.columns, strict=True))}
         )
@@ -131,6 +125,10 @@ class Evaluation:
             values = column.null if is_null else column.values
             self.arguments.append(self._gathered(values))
         self.absences = absence.absences(table, query, self.batch, self.rows_of_type)
+
+    def _written(self, options: Options, inputs: Inputs) -> Source:
+        plan = self.plan
+        return eager_source(plan.automaton, plan.split, plan.registers, self.nullable, inputs, options)
 
     # -------------------------------------------------------------- what events decide by themselves
 
@@ -178,35 +176,35 @@ class Evaluation:
 
     # -------------------------------------------------------------- the kernel and its arrays
 
-    def _kernel(self, store: GraphStore | CountStore) -> Callable[..., int]:
+    def _kernel(self, source: Source) -> Callable[..., int]:
         names: dict[str, Callable[..., Any]] = {
             **self.inputs.helpers(compilable=self.fast),
             "same_float": runs.same_float,
             "gather": graph.gather,
         }
-        if isinstance(store, CountStore):
-            names.update((name, getattr(counting, name)) for name in CountHistory.helpers)
+        names.update((name, getattr(counting, name)) for name in source.helpers)
         if self.fast and not self.inputs.needs_python:
-            return compiled_source(self.source.text, "kernel", names)
-        return plain(self.source.text, "kernel", names)
+            return compiled_source(source.text, "kernel", names)
+        return plain(source.text, "kernel", names)
 
     def array(self, dtype: str, length: int) -> Any:
         return np.zeros(length, dtype) if self.fast else [0] * length
 
     def drive(self, store: GraphStore | CountStore) -> Iterator[int]:
         """Run the kernel to the end; after each stretch, how many results wait in the store to be read."""
-        kernel = self._kernel(store)
+        source = self.source
+        if store.wide:  # the same kernel over the same columns, but for the words of its numbers
+            source = self._written(replace(self.options, wide=True), Inputs())
+        kernel = self._kernel(source)
         runs_room = 64
-        arrays = {a.name: self.array(a.dtype, runs_room) for a in self.source.arrays}
+        arrays = {a.name: self.array(a.dtype, runs_room) for a in source.arrays}
         control = self.array("i8", ctl.size(self.plan.automaton.final))
         control[ctl.NODES] = store.first_node
         control[ctl.LIVE] = self.max_runs
         segments = self.listed(self.batch.segments)
         lows = self.listed(self.batch.lows)
         breaks = () if self.batch.breaks is None else (self.listed(self.batch.breaks),)
-        constants = [
-            (self.bound.arguments if self.fast else self.bound.plain())[n] for n in self.source.constants
-        ]
+        constants = [(self.bound.arguments if self.fast else self.bound.plain())[n] for n in source.constants]
         while True:
             control[ctl.STOP] = min(len(self.batch), int(control[ctl.EVENT]) + PAUSE)
             why = kernel(
@@ -226,11 +224,13 @@ class Evaluation:
             if why == ctl.FINISHED:
                 break
             event = int(control[ctl.EVENT])
+            if why == ctl.TOO_LARGE:
+                raise OverflowError
             if why == ctl.TOO_MANY_RUNS:
                 raise LimitError(self._too_many(control, event))
             if why == ctl.RUNS_FULL:
                 runs_room *= 2
-                for a in self.source.arrays:
+                for a in source.arrays:
                     arrays[a.name] = self.longer(arrays[a.name], a.dtype, runs_room)
             elif why == ctl.ROOTS_FULL:
                 store.more_results()
@@ -244,15 +244,16 @@ class Evaluation:
     def live(self, control: Any) -> int:
         return sum(int(control[ctl.STATES + 3 * s]) for s in range(1, self.plan.automaton.final + 1))
 
-    def histories(self, control: Any, arrays: dict[str, Any]) -> Iterator[tuple[Any, int]]:
-        """Where live runs keep their histories: (array, place)."""
+    def renumber(self, control: Any, arrays: dict[str, Any], to: Callable[[Ints], Ints]) -> None:
+        """Give the histories of all live runs other numbers."""
         for state in range(1, self.plan.automaton.final + 1):
             base = ctl.STATES + 3 * state
             count = int(control[base])
             if f"s{state}_node" in arrays:
-                yield from ((arrays[f"s{state}_node"], j) for j in range(count))
+                nodes = arrays[f"s{state}_node"]
+                nodes[:count] = self.listed(to(np.array(nodes[:count], np.int64)))
             elif count:
-                yield control, base + 1
+                control[base + 1] = int(to(np.array([control[base + 1]], np.int64))[0])
 
     @property
     def run(self) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -291,11 +292,17 @@ class Evaluation:
         for count in self.drive(store):
             yield from walker.walk(count)
 
-    def counts(self) -> Iterator[tuple[Ints, list[int | None]]]:
-        """How many matches complete at which event, without an enumeration; None is too many to say."""
-        store = CountStore(self)
-        for count in self.drive(store):
-            yield store.read(count)
+    def counts(self) -> tuple[Ints, Ints]:
+        """How many matches complete at which event, without an enumeration: events, and words of numbers."""
+        store = CountStore(self, wide=False)
+        try:
+            found = [store.read(count) for count in self.drive(store)]
+        except OverflowError:  # a number that one word does not hold: all over again, with more
+            store = CountStore(self, wide=True)
+            found = [store.read(count) for count in self.drive(store)]
+        events, words = zip(*found, strict=True) if found else ((), ())
+        none = np.empty(0, np.int64)
+        return np.concatenate([none, *events]), np.concatenate([none.reshape(0, store.parts), *words])
 
     def surviving(self, found: Matches) -> Matches:
         """The matches that no absence breaks."""
@@ -311,6 +318,7 @@ class GraphStore:
     """The arrays of the match graph (see kernels.graph), and the roots that wait to be enumerated."""
 
     first_node = 1  # node 0 is none
+    wide = False
 
     def __init__(self, evaluation: Evaluation) -> None:
         self.evaluation = e = evaluation
@@ -337,8 +345,7 @@ class GraphStore:
         if cut:
             control[ctl.NODES] -= cut
             self.cut_off += cut
-            for array, place in e.histories(control, arrays):
-                array[place] = max(int(array[place]) - cut, 0)  # 0: the run has expired
+            e.renumber(control, arrays, lambda ids: np.maximum(ids - cut, 0))  # 0: the run has expired
         used, live, wanted = int(control[ctl.NODES]), e.live(control), len(self.ev)
         while full and (used * 2 > wanted or used + 8 * live + 8 > wanted):
             wanted *= 2
@@ -363,36 +370,30 @@ class CountStore:
 
     first_node = 0
 
-    def __init__(self, evaluation: Evaluation) -> None:
+    def __init__(self, evaluation: Evaluation, *, wide: bool) -> None:
         self.evaluation = e = evaluation
-        self.width, self.rows = 16, 256
+        self.wide = wide
+        self.parts = 4 if wide else 1  # words of a total
+        self.width, self.rows, self.room = 64, 256, 1 << 12
         self._allocate()
-        self.done = e.array("i8", 4)
-        self.out_event, self.out_words = e.array("i4", 1 << 12), e.array("i8", 4 << 12)
+        self.done = e.array("i8", self.parts)
+        self.out_event, self.out_words = e.array("i4", 1 << 12), e.array("i8", self.parts << 12)
 
     def _allocate(self) -> None:
         e = self.evaluation
         self.starts = e.array("i4", self.width)
-        self.words = [e.array("i8", self.width * self.rows) for _ in range(3)]
-        self.first, self.beyond = e.array("i4", self.rows), e.array("i4", self.rows)
-        self.totals = e.array("i8", 4 * self.rows)
+        self.base, self.first, self.beyond = (e.array("i4", self.rows) for _ in range(3))
+        self.totals = e.array("i8", self.parts * self.rows)
+        self.words = [e.array("i8", self.room) for _ in range(3 if self.wide else 1)]
 
     def arrays(self) -> tuple[Any, ...]:
-        return (
-            self.starts,
-            *self.words,
-            self.first,
-            self.beyond,
-            self.totals,
-            self.done,
-            self.out_event,
-            self.out_words,
-        )
+        rows = (self.starts, self.base, self.first, self.beyond, self.totals)
+        return (*rows, *self.words, self.done, self.out_event, self.out_words)
 
     def more_results(self) -> None:
         e, room = self.evaluation, 2 * len(self.out_event)
         self.out_event = e.longer(self.out_event, "i4", room)
-        self.out_words = e.longer(self.out_words, "i8", 4 * room)
+        self.out_words = e.longer(self.out_words, "i8", self.parts * room)
 
     def make_room(self, control: Any, arrays: dict[str, Any], oldest: int, *, full: bool) -> None:
         """Live rows to the front, expired first events away; larger arrays if half would be full."""
@@ -400,49 +401,50 @@ class CountStore:
         if not full:
             return
         e = self.evaluation
-        places = list(e.histories(control, arrays))
+        found: list[Ints] = [np.empty(0, np.int64)]
+
+        def renumbered(ids: Ints) -> Ints:
+            found.append(ids)
+            before = sum(map(len, found[:-1]))
+            return np.arange(before, before + len(ids))
+
+        e.renumber(control, arrays, renumbered)
+        live = np.concatenate(found)
         head, tail = int(control[ctl.HEAD]), int(control[ctl.TAIL])
-        old = (self.starts, self.words, self.first, self.beyond, self.totals, self.width)
-        while 2 * (tail - head + 1) > self.width:
-            self.width *= 2
-        while 2 * len(places) + 3 * e.live(control) + 8 > self.rows:
-            self.rows *= 2
+        size = tail - head + 1
+        base, first, beyond = self.base, self.first, self.beyond
+        starts, totals, words = self.starts, self.totals, self.words
+        lengths = np.minimum(np.array(beyond)[live], tail) - np.maximum(np.array(first)[live], head)
+        self.width = _room_for(2 * size, self.width)
+        self.rows = _room_for(4 * len(live) + 8, self.rows)
+        self.room = _room_for(2 * int(np.maximum(lengths, 0).sum()) + 4 * (len(live) + 2) * size, self.room)
         self._allocate()
-        starts, words, first, beyond, totals, width = old
-        for z in range(head, tail):
-            self.starts[z - head] = starts[z]
-        rows = e.array("i4", len(places))
-        for k, (array, place) in enumerate(places):
-            rows[k] = array[place]
-            array[place] = k
-        e.run(counting.pack_rows)(
-            rows,
-            len(places),
-            head,
-            width,
-            self.width,
-            *words,
-            first,
-            beyond,
-            totals,
-            *self.words,
-            self.first,
-            self.beyond,
-            self.totals,
-        )
-        control[ctl.NODES] = len(places)
+        self.starts[: tail - head] = starts[head:tail]
+        rows = e.listed(live)
+        places = (self.base, self.first, self.beyond)
+        control[ctl.USED] = e.run(counting.pack_rows)(rows, head, first, beyond, *places)
+        for old, new in zip(words, self.words, strict=True):
+            e.run(counting.pack_words)(rows, head, base, first, old, *places, new)
+        kept = np.array(totals).reshape(-1, self.parts)[live].ravel()
+        self.totals[: len(kept)] = e.listed(kept)
+        control[ctl.NODES] = len(live)
         control[ctl.HEAD], control[ctl.TAIL] = 0, tail - head
 
-    def read(self, count: int) -> tuple[Ints, list[int | None]]:
-        """The events that completed matches, and how many."""
+    def read(self, count: int) -> tuple[Ints, Ints]:
+        """The events that completed matches, and how many: the words of each number."""
         events = np.array(self.out_event[:count], np.int64)
-        words = np.array(self.out_words[: 4 * count], np.int64).reshape(count, 4).tolist()
-        counts = [None if large else w0 + (w1 << 60) + (w2 << 120) for w0, w1, w2, large in words]
-        kept = [k for k, n in enumerate(counts) if n != 0]
-        return events[kept], [counts[k] for k in kept]
+        words = np.array(self.out_words[: self.parts * count], np.int64).reshape(count, self.parts)
+        kept = words.any(axis=1)
+        return events[kept], words[kept]
 
     def finish(self, control: Any) -> None:
         """Nothing is left to be read."""
+
+
+def _room_for(wanted: int, room: int) -> int:
+    while room < wanted:
+        room *= 2
+    return room
 
 
 class Walker:

@@ -46,6 +46,7 @@ class Source:
     arrays: tuple[Array, ...]
     bits: tuple[int, ...]  # by arc: its place in the mask, -1 for none
     constants: tuple[str, ...]  # what the expressions read besides
+    helpers: tuple[str, ...]  # functions of kernels.counts that it calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class Options:
 
     windowed: bool
     counting: bool = False
+    wide: bool = False  # counts of three words
     clear: bool = False  # a completed match ends all runs of its partition
     profile: bool = False
 
@@ -91,7 +93,7 @@ class _Kernel:
         self.bits = [binding.index(i) if arc.binds else -1 for i, arc in enumerate(automaton.arcs)]
         self.history: History
         if options.counting:
-            self.history = CountHistory(self.w, windowed=options.windowed)
+            self.history = CountHistory(self.w, windowed=options.windowed, wide=options.wide)
         else:
             single_end = not automaton.components[-1].kleene
             self.history = GraphHistory(self.w, automaton.final, single_end=single_end)
@@ -121,6 +123,10 @@ class _Kernel:
     def same_after_take(self, state: int) -> bool:
         """Whether taking an event changes no register that is live."""
         return all(r.var != self.own(state) or r.holds is Holds.FIRST for r in self.live[state])
+
+    def takes_in_place(self, state: int) -> bool:
+        """Whether a run that takes an event is still the same run, with a longer history."""
+        return not self.is_list(state) or (self.merged[state] and self.same_after_take(state))
 
     def agree_after(self, state: int, action: Action) -> bool:
         """Whether all runs that enter the state on one event have equal registers."""
@@ -286,7 +292,9 @@ class _Kernel:
             *constants,
         ]
         text = f"def kernel({', '.join(names)}):\n{w.text()}"
-        return Source(text, tuple(columns), tuple(arrays), tuple(self.bits), tuple(constants))
+        return Source(
+            text, tuple(columns), tuple(arrays), tuple(self.bits), tuple(constants), self.history.helpers
+        )
 
     def array_types(self, state: int) -> list[tuple[str, str]]:
         registers = [
@@ -348,6 +356,20 @@ class _Kernel:
         if self.options.profile:
             with w.block(f"if {self.total()} > peak:"):
                 w(f"peak = {self.total()}")
+        self.history.after_event()
+
+    def fresh(self) -> str:
+        """How many runs may come out of one event."""
+        parts = ["1"]
+        for s in self.states:
+            ways = self.ways(s)
+            many = f"runs{s}" if self.is_list(s) else "1"
+            if ways.begin is not None:
+                parts.append("1" if self.gathers_next(ways) else many)
+            if ways.take is not None and not self.takes_in_place(s):
+                parts.append("1" if self.agree_after(s, Action.TAKE) else many)
+        constant = sum(p == "1" for p in parts)
+        return " + ".join([str(constant), *(p for p in parts if p != "1")])
 
     def total(self) -> str:
         return " + ".join(f"runs{s}" for s in self.states) or "0"
@@ -360,7 +382,7 @@ class _Kernel:
         for s in lists:
             before = f" + runs{s - 1}" if s > 1 else ""
             reasons[f"2 * runs{s}{before} + 2 > room{s}"] = ctl.RUNS_FULL
-        reasons.update(self.history.tight())
+        reasons.update(self.history.tight(self.fresh()))
         reasons["total > limit"] = ctl.TOO_MANY_RUNS
         w(f"total = {self.total()}")
         with w.block(f"if {' or '.join(reasons)}:"):
@@ -467,7 +489,7 @@ class _Kernel:
         """The state's runs, each by itself; those that stay move up to close the gaps."""
         w = self.w
         gathers_next = self.gathers_next(ways)
-        in_place = ways.take is not None and self.merged[s] and self.same_after_take(s)
+        in_place = ways.take is not None and self.takes_in_place(s)
         gathers_takes = ways.take is not None and not in_place and self.agree_after(s, Action.TAKE)
         apart = ways.take is not None and not in_place and not gathers_takes
         w("kept = 0")

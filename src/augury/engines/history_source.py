@@ -13,7 +13,8 @@ from augury.engines.writer import Writer
 class GraphHistory:
     """Histories are nodes. Nothing is ever changed in place, so one node may serve many runs."""
 
-    arguments = ("ev", "left", "right", "new", "root_event", "root_node")
+    arguments: tuple[str, ...] = ("ev", "left", "right", "new", "root_event", "root_node")
+    helpers: tuple[str, ...] = ()
 
     def __init__(self, w: Writer, final: int, *, single_end: bool) -> None:
         self.w = w
@@ -27,7 +28,7 @@ class GraphHistory:
     def epilogue(self) -> None:
         self.w(f"ctl[{ctl.NODES}] = nodes; ctl[{ctl.ROOTS}] = roots")
 
-    def tight(self) -> dict[str, int]:
+    def tight(self, _fresh: str) -> dict[str, int]:
         """Conditions under which there is no room for another event, and what to tell the host."""
         return {
             "nodes + 8 * total + 8 > node_room": ctl.NODES_FULL,
@@ -95,39 +96,55 @@ class GraphHistory:
             self._bind("done", "done", "done_new", self.final)
         self.w("root_event[roots] = i; root_node[roots] = done; roots += 1")
 
+    def after_event(self) -> None:
+        """Nodes are never too small."""
+
 
 class CountHistory:
-    """Histories are rows of counts (see kernels.counts), each owned by one run."""
+    """Histories are rows of counts (see kernels.counts), each owned by one run.
 
-    arguments = ("starts", "w0", "w1", "w2", "first", "beyond", "totals", "done", "out_event", "out_words")
-    helpers = ("new_row", "copy_row", "add_row", "expire", "add_total")
+    Narrow counts are one word, and say when a word is too small; wide ones are three. A row has a place for
+    each first event from `first` to `beyond`, at `base` in the words: most rows of a first component have one.
+    """
 
-    def __init__(self, w: Writer, *, windowed: bool) -> None:
+    def __init__(self, w: Writer, *, windowed: bool, wide: bool) -> None:
         self.w = w
         self.windowed = windowed
+        self.wide = wide
+        self.words = ("w0", "w1", "w2") if wide else ("w0",)
+        rows = ("starts", "base", "first", "beyond", "totals")
+        self.arguments: tuple[str, ...] = (*rows, *self.words, "done", "out_event", "out_words")
+        self.helpers: tuple[str, ...] = ("add_word", "carry", "add_total", "take_off") if wide else ()
+        self.head, self.tail = ("head", "tail") if windowed else ("0", "1")
 
     def prologue(self) -> None:
         self.w(
             f"rows = ctl[{ctl.NODES}]; outs = ctl[{ctl.ROOTS}]; head = ctl[{ctl.HEAD}]; tail = ctl[{ctl.TAIL}]",
-            "width = len(starts); row_room = len(first); out_room = len(out_event)",
+            f"used = ctl[{ctl.USED}]",
+            "width = len(starts); row_room = len(first); word_room = len(w0); out_room = len(out_event)",
+            *(() if self.wide else ("large = False",)),
         )
 
     def epilogue(self) -> None:
         self.w(
-            f"ctl[{ctl.NODES}] = rows; ctl[{ctl.ROOTS}] = outs; ctl[{ctl.HEAD}] = head; ctl[{ctl.TAIL}] = tail"
+            f"ctl[{ctl.NODES}] = rows; ctl[{ctl.ROOTS}] = outs; ctl[{ctl.HEAD}] = head; ctl[{ctl.TAIL}] = tail",
+            f"ctl[{ctl.USED}] = used",
         )
 
-    def tight(self) -> dict[str, int]:
+    def tight(self, fresh: str) -> dict[str, int]:
+        """`fresh`: how many runs may come out of one event. Each has a row, and may be united with an older one."""
         conditions = {
-            "rows + 3 * total + 4 > row_room": ctl.NODES_FULL,
+            "rows + fresh > row_room": ctl.NODES_FULL,
+            f"used + 2 * fresh * ({self.tail} - {self.head} + 1) > word_room": ctl.NODES_FULL,
             "outs + 1 > out_room": ctl.ROOTS_FULL,
         }
         if self.windowed:
             conditions["tail + 1 > width"] = ctl.NODES_FULL
+        self.w(f"fresh = {fresh}")
         return conditions
 
     def reset(self) -> None:
-        self.w("rows = 0; head = 0; tail = 0")
+        self.w("rows = 0; used = 0; head = 0; tail = 0")
 
     def advance(self, live: list[tuple[int, bool]]) -> None:
         """First events that leave the window are taken off the totals of all live rows."""
@@ -138,54 +155,127 @@ class CountHistory:
             for state, is_list in live:
                 if is_list:
                     with w.block(f"for j in range(runs{state}):"):
-                        w(f"expire(s{state}_node[j], head, width, w0, w1, w2, first, beyond, totals)")
+                        w(f"row = s{state}_node[j]")
+                        self._expire()
                 else:
                     with w.block(f"if runs{state} > 0:"):
-                        w(f"expire(s{state}_node, head, width, w0, w1, w2, first, beyond, totals)")
+                        w(f"row = s{state}_node")
+                        self._expire()
             w("head += 1")
 
+    def _expire(self) -> None:
+        w = self.w
+        with w.block("if first[row] <= head < beyond[row]:"):
+            at = "base[row] + head - first[row]"
+            w(f"take_off(totals, row, w0, w1, w2, {at})" if self.wide else f"totals[row] -= w0[{at}]")
+
     def begin(self, into: str) -> None:
+        w = self.w
         if self.windowed:
-            self.w("starts[tail] = i", "tail += 1")
-        place = "tail - 1" if self.windowed else "0"
-        self.w(
-            f"new_row(rows, {place}, width, w0, w1, w2, first, beyond, totals)", f"{into} = rows; rows += 1"
-        )
+            w("starts[tail] = i; tail += 1")
+        self._new_row(f"{self.tail} - 1", self.tail)
+        w(*(f"{word}[used] = {int(word == 'w0')}" for word in self.words))
+        w("totals[4 * rows] = 1" if self.wide else "totals[rows] = 1", "used += 1")
+        w(f"{into} = rows; rows += 1")
+
+    def _new_row(self, first: str, beyond: str) -> None:
+        self.w(f"base[rows] = used; first[rows] = {first}; beyond[rows] = {beyond}")
+        if self.wide:
+            self.w(*(f"totals[4 * rows + {k}] = 0" for k in range(4)))
+        else:
+            self.w("totals[rows] = 0")
 
     def extend(self, into: str, child: str, _newest: str, _state: int) -> None:
-        self.own(into, child)
+        """A run of its own: a copy, since each owns its row."""
+        self._new_row(self._from(child), f"beyond[{child}]")
+        self._zero("beyond[rows] - first[rows]")
+        self.w("rows += 1")
+        self._add("rows - 1", child)
+        self.w(f"{into} = rows - 1")
 
     def own(self, into: str, child: str) -> None:
-        self.w(
-            f"copy_row(rows, {child}, head, width, w0, w1, w2, first, beyond, totals)",
-            f"{into} = rows; rows += 1",
-        )
+        """Room for every first event in the window: others will be added."""
+        self._new_row(self.head, self.tail)
+        self._zero(f"{self.tail} - {self.head}")
+        self.w("rows += 1")
+        self._add("rows - 1", child)
+        self.w(f"{into} = rows - 1")
+
+    def _from(self, row: str) -> str:
+        return f"max(first[{row}], head)" if self.windowed else f"first[{row}]"
+
+    def _zero(self, size: str) -> None:
+        w = self.w
+        with w.block(f"for z in range(used, used + {size}):"):
+            w(*(f"{word}[z] = 0" for word in self.words))
+        w(f"used += {size}")
+
+    def _add(self, row: str, other: str) -> None:
+        """The counts of another row, whose first events all have places in this one; the two may be one."""
+        w = self.w
+        w(f"at = base[{row}] - first[{row}]; of = base[{other}] - first[{other}]")
+        with w.block(f"for z in range({self._from(other)}, beyond[{other}]):"):
+            if self.wide:
+                w(f"add_word(totals, {row}, w0, w1, w2, at + z, of + z)")
+            else:
+                w("w0[at + z] += w0[of + z]")
+        if self.wide:
+            w(f"carry(totals, 4 * {row})")
+            return
+        w(f"totals[{row}] += totals[{other}]")
+        with w.block(f"if totals[{row}] > {ctl.NARROW}:"):
+            w("large = True")
 
     def grow(self, _node: str, _newest: str, _state: int) -> None:
         """As many matches with the event as without it: the row stays."""
 
     def grow_and_stay(self, node: str, _newest: str, _state: int) -> None:
-        self.w(f"add_row({node}, {node}, head, width, w0, w1, w2, first, beyond, totals)")
+        self._add(node, node)
 
     def absorb(self, node: str, newest: str, other: str, other_newest: str) -> None:
-        self.w(f"add_row({node}, {other}, head, width, w0, w1, w2, first, beyond, totals)")
-        with self.w.block(f"if {other_newest} > {newest}:"):
-            self.w(f"{newest} = {other_newest}")
+        w = self.w
+        if self.windowed:
+            with w.block(f"if beyond[{other}] > beyond[{node}] or {self._from(other)} < first[{node}]:"):
+                self._widen(node)
+        self._add(node, other)
+        with w.block(f"if {other_newest} > {newest}:"):
+            w(f"{newest} = {other_newest}")
+
+    def _widen(self, row: str) -> None:
+        """Move a row to where there is room for every first event in the window."""
+        w = self.w
+        w(f"at = used - head; of = base[{row}] - first[{row}]; row_from = {self._from(row)}")
+        with w.block("for z in range(head, tail):"):
+            for word in self.words:
+                w(f"{word}[at + z] = {word}[of + z] if row_from <= z < beyond[{row}] else 0")
+        w(f"base[{row}] = used; first[{row}] = head; beyond[{row}] = tail; used += tail - head")
 
     def before_event(self) -> None:
         self.w("any_done = False")
 
     def complete(self, node: str, _newest: str) -> None:
-        self.w(f"add_total(done, totals, {node})", "any_done = True")
+        if self.wide:
+            self.w(f"add_total(done, totals, {node})")
+        else:
+            self.w(f"done[0] += totals[{node}]")
+            with self.w.block(f"if done[0] > {ctl.NARROW}:"):
+                self.w("large = True")
+        self.w("any_done = True")
 
     def completed(self) -> str:
         return "any_done"
 
     def report(self) -> None:
         self.w("out_event[outs] = i")
-        for k in range(4):
-            self.w(f"out_words[4 * outs + {k}] = done[{k}]; done[{k}] = 0")
+        for k in range(4 if self.wide else 1):
+            place = f"4 * outs + {k}" if self.wide else "outs"
+            self.w(f"out_words[{place}] = done[{k}]; done[{k}] = 0")
         self.w("outs += 1")
+
+    def after_event(self) -> None:
+        """A number that a word does not hold: whatever is counted now is wrong, the host counts again."""
+        if not self.wide:
+            self.w("if large:", f"    why = {ctl.TOO_LARGE}", "    break")
 
 
 History = GraphHistory | CountHistory

@@ -104,13 +104,35 @@ def rows_of(
 
 
 def counted_rows(
-    rows: Rows, counts: Sequence[int | None], table: pa.Table, query: Resolved, schema: pa.Schema
+    rows: Rows, counts: pa.Array, table: pa.Table, query: Resolved, schema: pa.Schema
 ) -> pa.Table:
-    """A row for each event that completes matches. A count that 38 digits do not hold is null."""
+    """A row for each event that completes matches."""
     arrays = [taken(table.column(query.roles.time), rows)]
     arrays.extend(key_column(taken(table.column(k), rows)) for k in query.roles.key)
-    arrays.append(pa.array([None if n is None or n >= 10**38 else n for n in counts], pa.decimal128(38, 0)))
-    return pa.Table.from_arrays(arrays, schema=schema)
+    return pa.Table.from_arrays([*arrays, counts], schema=schema)
+
+
+COUNT = pa.decimal128(38, 0)
+
+
+def counts_of_words(words: Rows) -> pa.Array:
+    """Numbers as decimals: one word each, or three of 60 bits and, if the fourth is not 0, too large to know.
+
+    A count that 38 digits do not hold is null.
+    """
+    low = words[:, 0].astype(np.uint64)
+    high = np.zeros_like(low)
+    valid = np.ones(len(low), np.bool_)
+    if words.shape[1] > 1:
+        w1, w2 = words[:, 1].astype(np.uint64), words[:, 2].astype(np.uint64)
+        low |= w1 << np.uint64(60)
+        high = w1 >> np.uint64(4) | w2 << np.uint64(56)
+        top, rest = np.uint64(10**38 >> 64), np.uint64(10**38 & (2**64 - 1))
+        below = (high < top) | ((high == top) & (low < rest))
+        valid = (words[:, 3] == 0) & (w2 < np.uint64(1 << 8)) & below
+    values = pa.py_buffer(np.stack([low, high], axis=1).tobytes())
+    mask = pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
+    return pa.Array.from_buffers(COUNT, len(low), [None if valid.all() else mask, values])
 
 
 def is_plain(expr: Expr) -> bool:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from augury import semantics
 from augury.match import compressed
-from augury.match.rows import counted_rows, from_bindings, is_plain, rows_of, taken
+from augury.match.rows import COUNT, counted_rows, from_bindings, is_plain, rows_of, taken
 from augury.resolve import Resolved, item_type
 
 
@@ -21,7 +21,8 @@ def run(table: pa.Table, query: Resolved, schema: pa.Schema, output: str, max_ru
     if output == "count":
         counts = semantics.counted(found)
         rows = np.array([row for row, _ in counts], dtype=np.int64)
-        return counted_rows(rows, [n for _, n in counts], table, query, schema)
+        many = pa.array([n if n < 10**38 else None for _, n in counts], COUNT)
+        return counted_rows(rows, many, table, query, schema)
     chosen = semantics.select(found, output, table, query)
     if output == "compressed":
         return compressed.pack([m.bound for m in chosen], table, query)

@@ -13,7 +13,7 @@ from augury.engines import eager
 from augury.engines.absence import chosen_matches, in_rows
 from augury.match import compressed
 from augury.match.items import computed_items
-from augury.match.rows import Matches, Rows, Slot, counted_rows, rows_of
+from augury.match.rows import Matches, Rows, Slot, counted_rows, counts_of_words, rows_of
 from augury.resolve import Resolved
 
 
@@ -92,12 +92,11 @@ def _packed(found: Matches, table: pa.Table, query: Resolved) -> pa.Table:
     return compressed.pack(_bindings(found), table, query)
 
 
-def _counts(evaluation: eager.Evaluation) -> tuple[Rows, list[int | None]]:
+def _counts(evaluation: eager.Evaluation) -> tuple[Rows, pa.Array]:
     """How many matches complete at which event."""
-    if not evaluation.plan.can_count:
-        lasts = np.concatenate([np.empty(0, np.int64), *(p.last for p in evaluation.pieces())])
-        rows, many = np.unique(lasts, return_counts=True)
-        return rows, many.tolist()
-    parts = list(evaluation.counts())
-    rows = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in parts)])
-    return rows, [n for _, counts in parts for n in counts]
+    if evaluation.plan.can_count:
+        events, words = evaluation.counts()
+        return events, counts_of_words(words)
+    lasts = np.concatenate([np.empty(0, np.int64), *(p.last for p in evaluation.pieces())])
+    events, many = np.unique(lasts, return_counts=True)
+    return events, counts_of_words(many.reshape(-1, 1))

@@ -1,11 +1,13 @@
 """The words that a generated kernel and its host exchange: one small array of integers, by place."""
 
-SEGMENT, EVENT, NODES, ROOTS, WHY, STOP, LIVE, EVALUATIONS, PEAK, MERGED, HEAD, TAIL = range(12)
+SEGMENT, EVENT, NODES, ROOTS, WHY, STOP, LIVE, EVALUATIONS, PEAK, MERGED, HEAD, TAIL, USED = range(13)
 STATES = (
     16  # from here on three words for each state: runs, and of a state with one run its node and newest start
 )
 
-FINISHED, PAUSED, NODES_FULL, ROOTS_FULL, RUNS_FULL, TOO_MANY_RUNS = range(6)
+FINISHED, PAUSED, NODES_FULL, ROOTS_FULL, RUNS_FULL, TOO_MANY_RUNS, TOO_LARGE = range(7)
+
+NARROW = 1 << 61  # the largest count in one word: two of them can still be added
 
 
 def size(states: int) -> int:
