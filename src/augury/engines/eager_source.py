@@ -17,13 +17,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from augury.automaton import Action, Arc, Automaton
+from augury.engines.guard_source import GuardCode
 from augury.engines.history_source import CountHistory, GraphHistory, History
 from augury.engines.kernels import control as ctl
-from augury.engines.register_source import RegisterCode, Walk, register_before
+from augury.engines.register_source import RegisterCode
 from augury.engines.writer import Writer, conjunction
 from augury.expr.inputs import Inputs
-from augury.expr.source import Emitter
-from augury.expr.tree import Agg, At, Expr, children
 from augury.plan.registers import Holds, Registers
 from augury.plan.split import Guard, Split
 
@@ -97,7 +96,8 @@ class _Kernel:
         else:
             single_end = not automaton.components[-1].kleene
             self.history = GraphHistory(self.w, automaton.final, single_end=single_end)
-        self.walks = 0
+        variables = [c.var for c in automaton.components]
+        self.guards = GuardCode(variables, self.code, inputs, self.w, _gather, profile=options.profile)
 
     # -------------------------------------------------------------- what is known of states
 
@@ -194,61 +194,8 @@ class _Kernel:
             w("kept += 1")
         w(f"runs{s} = kept")
 
-    # -------------------------------------------------------------- guards
-
     def holds(self, guard: Guard, prefix: str, node: str) -> str:
-        """The dynamic part of a guard as a condition; what must be computed before is written here."""
-        conditions = []
-        if self.options.profile and not guard.is_static:
-            self.w(f"evaluations += {len(guard.dynamic) + len(guard.history)}")
-        for expr in guard.dynamic:
-            lines, test = Emitter(self.code.leaf(prefix), self.inputs).condition(expr)
-            self.w(*lines)
-            conditions.append(test)
-        for expr, forall in guard.history:
-            conditions.append(self.walked(expr, forall, prefix, node))
-        return conjunction(conditions)
-
-    def walked(self, expr: Expr, forall: Sequence[tuple[str, At]], prefix: str, node: str) -> str:
-        """A test for each event of bound variables: their events are gathered, then tried."""
-        w = self.w
-        self.walks += 1
-        name = f"every{self.walks}"
-        lists: dict[str, tuple[str, str]] = {}
-        for place, (var, _) in enumerate(forall):
-            lists[var] = (f"{name}_{place}", f"{name}_at{place}")
-            state = 1 + [c.var for c in self.automaton.components].index(var)
-            w(f"{name}_{place} = gather(ev, left, right, {node}, {-state})")
-        w(f"{name} = True")
-        depth = w.depth
-        for place, (_, which) in enumerate(forall):
-            w(f"for {name}_at{place} in range({0 if which is At.EACH else 1}, len({name}_{place})):")
-            w.depth += 1
-        for fold in _folds_before(expr):
-            self.fold_before(fold, *lists[fold.var])
-        lines, test = Emitter(Walk(self.code, prefix, lists), self.inputs).condition(expr)
-        w(*lines)
-        with w.block(f"if not ({test}):"):
-            w(f"{name} = False", "break")
-        while w.depth > depth + 1:
-            w.depth -= 1
-            w(f"if not {name}:", "    break")
-        w.depth = depth
-        return name
-
-    def fold_before(self, node: Agg, events: str, at: str) -> None:
-        """The register of an aggregate over the events before the one that is being tried."""
-        w, code = self.w, self.code
-        r = register_before(node)
-        n = code.number(r)
-        code.event = f"{events}[0]"
-        w(*(f"reg{n}{suffix} = {snippet}" for suffix, snippet in code.initial(r).items()))
-        code.event = "earlier"
-        with w.block(f"for y in range(1, {at}):"):
-            w(f"earlier = {events}[y]")
-            code.update(r)
-            w(*(f"reg{n}{f.suffix} = upd{n}{f.suffix}" for f in code.fields(r)))
-        code.event = "i"
+        return self.guards.holds(guard, prefix, node)
 
     # -------------------------------------------------------------- the kernel
 
@@ -590,10 +537,8 @@ class _Kernel:
         self.insert(s, {name: f"upd{name}" for name in self.fields(s)}, "more_node", "more_new")
 
 
-def _folds_before(expr: Expr) -> list[Agg]:
-    if isinstance(expr, Agg):
-        return [expr] if expr.over is At.BEFORE else []
-    return [found for child in children(expr) for found in _folds_before(child)]
+def _gather(node: str, state: int) -> str:
+    return f"gather(ev, left, right, {node}, {-state})"
 
 
 def eager_source(

@@ -1,0 +1,100 @@
+"""Guards in a kernel's source: the part that each run decides, as conditions.
+
+What one event decides by itself is a bit of its mask and never written here. `evaluations` is counted where a
+guard is tried, so that it is the same however a machine evaluates it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from augury.engines.register_source import RegisterCode, Walk, register_before
+from augury.engines.writer import Writer, conjunction
+from augury.expr.inputs import Inputs
+from augury.expr.source import Emitter
+from augury.expr.tree import Agg, At, Expr, children
+from augury.plan.split import Guard
+
+Gather = Callable[[str, int], str]
+"""A snippet for the events that a history binds to the state's component, first to last."""
+
+
+class GuardCode:
+    """Writes guards as conditions over registers; tests that walk a history are written before them."""
+
+    def __init__(
+        self,
+        variables: Sequence[str],
+        code: RegisterCode,
+        inputs: Inputs,
+        w: Writer,
+        gather: Gather,
+        *,
+        profile: bool,
+    ) -> None:
+        self.variables = variables
+        self.code = code
+        self.inputs = inputs
+        self.w = w
+        self.gather = gather
+        self.profile = profile
+        self.walks = 0
+
+    def holds(self, guard: Guard, prefix: str, history: str) -> str:
+        """The dynamic part of a guard as a condition; what must be computed before is written here."""
+        conditions = []
+        if self.profile and not guard.is_static:
+            self.w(f"evaluations += {len(guard.dynamic) + len(guard.history)}")
+        for expr in guard.dynamic:
+            lines, test = Emitter(self.code.leaf(prefix), self.inputs).condition(expr)
+            self.w(*lines)
+            conditions.append(test)
+        for expr, forall in guard.history:
+            conditions.append(self.walked(expr, forall, prefix, history))
+        return conjunction(conditions)
+
+    def walked(self, expr: Expr, forall: Sequence[tuple[str, At]], prefix: str, history: str) -> str:
+        """A test for each event of bound variables: their events are gathered, then tried."""
+        w = self.w
+        self.walks += 1
+        name = f"every{self.walks}"
+        lists: dict[str, tuple[str, str]] = {}
+        for place, (var, _) in enumerate(forall):
+            lists[var] = (f"{name}_{place}", f"{name}_at{place}")
+            w(f"{name}_{place} = {self.gather(history, 1 + self.variables.index(var))}")
+        w(f"{name} = True")
+        depth = w.depth
+        for place, (_, which) in enumerate(forall):
+            w(f"for {name}_at{place} in range({0 if which is At.EACH else 1}, len({name}_{place})):")
+            w.depth += 1
+        for fold in _folds_before(expr):
+            self.fold_before(fold, *lists[fold.var])
+        lines, test = Emitter(Walk(self.code, prefix, lists), self.inputs).condition(expr)
+        w(*lines)
+        with w.block(f"if not ({test}):"):
+            w(f"{name} = False", "break")
+        while w.depth > depth + 1:
+            w.depth -= 1
+            w(f"if not {name}:", "    break")
+        w.depth = depth
+        return name
+
+    def fold_before(self, node: Agg, events: str, at: str) -> None:
+        """The register of an aggregate over the events before the one that is being tried."""
+        w, code = self.w, self.code
+        r = register_before(node)
+        n = code.number(r)
+        code.event = f"{events}[0]"
+        w(*(f"reg{n}{suffix} = {snippet}" for suffix, snippet in code.initial(r).items()))
+        code.event = "earlier"
+        with w.block(f"for y in range(1, {at}):"):
+            w(f"earlier = {events}[y]")
+            code.update(r)
+            w(*(f"reg{n}{f.suffix} = upd{n}{f.suffix}" for f in code.fields(r)))
+        code.event = "i"
+
+
+def _folds_before(expr: Expr) -> list[Agg]:
+    if isinstance(expr, Agg):
+        return [expr] if expr.over is At.BEFORE else []
+    return [found for child in children(expr) for found in _folds_before(child)]
