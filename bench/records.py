@@ -1,0 +1,110 @@
+"""Records as JSON, with the machine that they were made on, and as a table to look at."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+from pathlib import Path
+from typing import Any
+
+Record = dict[str, Any]
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def machine() -> Record:
+    """What the figures depend on besides the code."""
+    versions = {name: importlib.metadata.version(name) for name in ("numba", "numpy", "pyarrow")}
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        **versions,
+        "commit": _git("rev-parse", "--short=12", "HEAD"),
+        "changed": bool(_git("status", "--porcelain", "--untracked-files=no")),
+    }
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    said: dict[str, str] = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        said.setdefault(name.strip(), value.strip())
+    number = f" (family {said.get('cpu family')}, model {said.get('model')})" if "model" in said else ""
+    return said.get("model name", platform.processor()) + number
+
+
+def _git(*args: str) -> str:
+    try:
+        done = subprocess.run(  # noqa: S603  # fixed arguments
+            ["git", *args],  # noqa: S607  # whichever git the developer uses
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()
+
+
+def default_path(machine: Record, *, quick: bool) -> Path:
+    name = machine["commit"] or "records"
+    return ROOT / "bench" / "records" / f"{name}{'-quick' if quick else ''}.json"
+
+
+def write(path: Path, machine: Record, done: list[Record], *, quick: bool) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = ",\n".join(f"    {json.dumps(record)}" for record in done)
+    head = json.dumps(machine, indent=2).replace("\n", "\n  ")
+    path.write_text(
+        f'{{\n  "machine": {head},\n  "quick": {json.dumps(quick)},\n  "records": [\n{rows}\n  ]\n}}\n',
+        encoding="utf-8",
+    )
+
+
+def read(path: Path) -> dict[str, Record]:
+    """Older records by workload."""
+    return {r["workload"]: r for r in json.loads(path.read_text(encoding="utf-8"))["records"]}
+
+
+# ------------------------------------------------------------------ to look at
+
+
+def heading(machine: Record) -> str:
+    return f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, numba {machine['numba']}"
+
+
+def line(record: Record, before: Record | None = None) -> str:
+    """One record: what was reached, and whether it is what must be."""
+    cells = [f"{record['workload']:<36}"]
+    if "ratio" in record:
+        cells.append(f"{record['ratio']:>10.2f} x")
+    else:
+        cells.append(f"{record['seconds']:>10.4f} s")
+    for name, unit in (("events_per_second", "M ev/s"), ("matched_events_per_second", "M matched/s")):
+        if name in record:
+            cells.append(f"{record[name] / 1e6:>8.2f} {unit}")
+    if "reached" in record:
+        cells.append("reached" if record["reached"] else f"NOT REACHED, wanted {_said(record['goal'])}")
+    if before is not None and "seconds" in before and "seconds" in record:
+        cells.append(f"{before['seconds'] / record['seconds']:.2f} times as fast")
+    return "  ".join(cells)
+
+
+def _said(goal: Record) -> str:
+    words = {
+        "events_per_second": lambda v: f"{v / 1e6:g} M ev/s",
+        "matched_per_second": lambda v: f"{v / 1e6:g} M matched/s",
+        "seconds": lambda v: f"{v:g} s",
+        "ratio": lambda v: f"{v:g} x",
+    }
+    return " or ".join(words[name](value) for name, value in goal.items())
