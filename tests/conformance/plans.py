@@ -39,7 +39,7 @@ def in_process(name: str, covers: Callable[[ag.Query, str], bool] = _everything)
 
 
 DEFINITION = in_process("definition")
-PLANS = (DEFINITION, in_process("eager"), in_process("eager-unmerged"))
+PLANS = (DEFINITION, in_process("eager"), in_process("eager-unmerged"), in_process("backtrack"))
 """All of them; the definition is first, and judges the others."""
 
 

@@ -11,9 +11,9 @@ from the graph, arrays grow if they must, and the kernel goes on where it stoppe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -80,10 +80,17 @@ class Measures:
     runs_merged: int = 0
     nodes: int = 0
     peak_nodes: int = 0
+    peak_buffered_events: int = 0
+    events_read: int = 0
 
 
 class Evaluation:
     """One evaluation of a plan over a table. `pieces` gives the matches over kernel indices."""
+
+    functions: ClassVar[Mapping[str, Callable[..., Any]]] = {
+        "same_float": runs.same_float,
+        "gather": graph.gather,
+    }
 
     def __init__(
         self,
@@ -179,8 +186,7 @@ class Evaluation:
     def _kernel(self, source: Source) -> Callable[..., int]:
         names: dict[str, Callable[..., Any]] = {
             **self.inputs.helpers(compilable=self.fast),
-            "same_float": runs.same_float,
-            "gather": graph.gather,
+            **self.functions,
         }
         names.update((name, getattr(counting, name)) for name in source.helpers)
         if self.fast and not self.inputs.needs_python:
@@ -497,7 +503,7 @@ class Walker:
             )
             matches, size = int(state[0]), int(state[1])
             if matches:
-                found = e.surviving(self._matches(matches, size))
+                found = e.surviving(flat_matches(e, self.out, self.ends, matches, size))
                 if len(found):
                     yield found
             match int(state[2]):
@@ -511,26 +517,27 @@ class Walker:
                     self.out = e.array("i4", 2 * len(self.out))
                     self.ends = e.array("i8", 2 * len(self.ends))
 
-    def _matches(self, count: int, size: int) -> Matches:
-        """The buffers' content, slot by slot."""
-        e = self.evaluation
-        out = np.array(self.out[:size], np.int64)
-        ends = np.array(self.ends[: count * self.slots], np.int64).reshape(count, self.slots)
-        starts = np.empty_like(ends)
-        starts[:, 1:] = ends[:, :-1]
-        starts[0, 0] = 0
-        starts[1:, 0] = ends[:-1, -1]
-        slots = []
-        for place, c in enumerate(e.plan.automaton.components):
-            if not c.kleene:
-                slots.append(Slot(out[starts[:, place]]))
-                continue
-            lengths = ends[:, place] - starts[:, place]
-            offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-            rows = np.empty(int(offsets[-1]), np.int64)
-            e.run(graph.copy_ranges)(out, starts[:, place].copy(), ends[:, place].copy(), rows)
-            slots.append(Slot(rows, offsets))
-        return Matches(tuple(slots))
+
+def flat_matches(e: Evaluation, out: Any, ends: Any, count: int, size: int) -> Matches:
+    """Matches from flat paths: match m has its events of a slot up to ends[m * slots + slot]."""
+    slots = e.plan.automaton.final
+    events = np.array(out[:size], np.int64)
+    until = np.array(ends[: count * slots], np.int64).reshape(count, slots)
+    starts = np.empty_like(until)
+    starts[:, 1:] = until[:, :-1]
+    starts[0, 0] = 0
+    starts[1:, 0] = until[:-1, -1]
+    found = []
+    for place, c in enumerate(e.plan.automaton.components):
+        if not c.kleene:
+            found.append(Slot(events[starts[:, place]]))
+            continue
+        lengths = until[:, place] - starts[:, place]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        rows = np.empty(int(offsets[-1]), np.int64)
+        e.run(graph.copy_ranges)(events, starts[:, place].copy(), until[:, place].copy(), rows)
+        found.append(Slot(rows, offsets))
+    return Matches(tuple(found))
 
 
 def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:

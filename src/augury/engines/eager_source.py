@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from augury.automaton import Action, Arc, Automaton
-from augury.engines.guard_source import GuardCode
+from augury.engines.guard_source import GuardCode, Ways
 from augury.engines.history_source import CountHistory, GraphHistory, History
 from augury.engines.kernels import control as ctl
 from augury.engines.register_source import RegisterCode
@@ -59,15 +59,6 @@ class Options:
     profile: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Ways:
-    """The arcs that leave a state, by what they do."""
-
-    take: int | None = None
-    begin: int | None = None
-    stays: str = "False"  # when a run passes over the event
-
-
 class _Kernel:
     def __init__(
         self,
@@ -88,16 +79,14 @@ class _Kernel:
         self.code = RegisterCode([r for regs in self.live for r in regs], nullable, inputs, self.w)
         self.nullable = nullable
         self.states = [s for s in range(1, automaton.final + 1) if automaton.is_inside(s)]
-        binding = [i for i, arc in enumerate(automaton.arcs) if arc.binds]
-        self.bits = [binding.index(i) if arc.binds else -1 for i, arc in enumerate(automaton.arcs)]
         self.history: History
         if options.counting:
             self.history = CountHistory(self.w, windowed=options.windowed, wide=options.wide)
         else:
             single_end = not automaton.components[-1].kleene
             self.history = GraphHistory(self.w, automaton.final, single_end=single_end)
-        variables = [c.var for c in automaton.components]
-        self.guards = GuardCode(variables, self.code, inputs, self.w, _gather, profile=options.profile)
+        self.guards = GuardCode(automaton, split, self.code, inputs, self.w, _gather, profile=options.profile)
+        self.ways, self.decide, self.bits = self.guards.ways, self.guards.decide, self.guards.bits
 
     # -------------------------------------------------------------- what is known of states
 
@@ -107,15 +96,6 @@ class _Kernel:
     def fields(self, state: int) -> list[str]:
         """The live registers' fields, as they end in names: "0", "0z"."""
         return [f"{self.code.number(r)}{f.suffix}" for r in self.live[state] for f in self.code.fields(r)]
-
-    def ways(self, state: int) -> Ways:
-        leaving = self.automaton.leaving(state)
-        places = {arc.action: i for i, arc in leaving}
-        take, begin = places.get(Action.TAKE), places.get(Action.BEGIN)
-        if Action.IGNORE not in places:
-            return Ways(take, begin)
-        unless = self.automaton.arcs[places[Action.IGNORE]].unless
-        return Ways(take, begin, "True" if unless is None else "not took" if unless == take else "not went")
 
     def own(self, state: int) -> str:
         return self.automaton.components[state - 1].var
@@ -382,21 +362,6 @@ class _Kernel:
         """In the final state: a match, if the last component may be left."""
         with self.w.maybe(self.holds(self.split.accept, prefix, node)):
             self.history.complete(node, newest)
-
-    def decide(self, ways: Ways, node: str) -> None:
-        """Set took and went: which arcs the run follows."""
-        w = self.w
-        if ways.take is not None:
-            w("took = False")
-            with w.block(f"if m & {1 << self.bits[ways.take]}:"):
-                w(f"took = {self.holds(self.split.guards[ways.take], 'reg', node)}")
-        if ways.begin is not None:
-            w("went = False")
-            with (
-                w.block(f"if m & {1 << self.bits[ways.begin]}:"),
-                w.maybe(self.holds(self.split.leaves[ways.begin], "reg", node)),
-            ):
-                w(f"went = {self.holds(self.split.guards[ways.begin], 'reg', node)}")
 
     def state(self, s: int) -> None:
         ways = self.ways(s)

@@ -7,16 +7,27 @@ guard is tried, so that it is the same however a machine evaluates it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from augury.automaton import Action, Automaton
 from augury.engines.register_source import RegisterCode, Walk, register_before
 from augury.engines.writer import Writer, conjunction
 from augury.expr.inputs import Inputs
 from augury.expr.source import Emitter
 from augury.expr.tree import Agg, At, Expr, children
-from augury.plan.split import Guard
+from augury.plan.split import Guard, Split
 
 Gather = Callable[[str, int], str]
 """A snippet for the events that a history binds to the state's component, first to last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """The arcs that leave a state, by what they do."""
+
+    take: int | None = None
+    begin: int | None = None
+    stays: str = "False"  # when a run passes over the event
 
 
 class GuardCode:
@@ -24,7 +35,8 @@ class GuardCode:
 
     def __init__(
         self,
-        variables: Sequence[str],
+        automaton: Automaton,
+        split: Split,
         code: RegisterCode,
         inputs: Inputs,
         w: Writer,
@@ -32,13 +44,41 @@ class GuardCode:
         *,
         profile: bool,
     ) -> None:
-        self.variables = variables
+        self.automaton = automaton
+        self.split = split
+        binding = [i for i, arc in enumerate(automaton.arcs) if arc.binds]
+        self.bits = [binding.index(i) if arc.binds else -1 for i, arc in enumerate(automaton.arcs)]
+        self.variables = [c.var for c in automaton.components]
         self.code = code
         self.inputs = inputs
         self.w = w
         self.gather = gather
         self.profile = profile
         self.walks = 0
+
+    def ways(self, state: int) -> Ways:
+        leaving = self.automaton.leaving(state)
+        places = {arc.action: i for i, arc in leaving}
+        take, begin = places.get(Action.TAKE), places.get(Action.BEGIN)
+        if Action.IGNORE not in places:
+            return Ways(take, begin)
+        unless = self.automaton.arcs[places[Action.IGNORE]].unless
+        return Ways(take, begin, "True" if unless is None else "not took" if unless == take else "not went")
+
+    def decide(self, ways: Ways, history: str) -> None:
+        """Set took and went: which arcs the run follows."""
+        w = self.w
+        if ways.take is not None:
+            w("took = False")
+            with w.block(f"if m & {1 << self.bits[ways.take]}:"):
+                w(f"took = {self.holds(self.split.guards[ways.take], 'reg', history)}")
+        if ways.begin is not None:
+            w("went = False")
+            with (
+                w.block(f"if m & {1 << self.bits[ways.begin]}:"),
+                w.maybe(self.holds(self.split.leaves[ways.begin], "reg", history)),
+            ):
+                w(f"went = {self.holds(self.split.guards[ways.begin], 'reg', history)}")
 
     def holds(self, guard: Guard, prefix: str, history: str) -> str:
         """The dynamic part of a guard as a condition; what must be computed before is written here."""

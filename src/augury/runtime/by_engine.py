@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from augury import semantics
+from augury.engines import backtrack as backtracking
 from augury.engines import eager
 from augury.engines.absence import chosen_matches, in_rows
 from augury.match import compressed
@@ -26,12 +27,14 @@ def run(
     *,
     match_id: bool,
     merge: bool,
+    backtrack: bool = False,
     fast: bool | None = None,
 ) -> pa.Table:
     """The result on a table in any order."""
     plan = eager.plan(query, merge=merge)
     counting = output == "count" and plan.can_count
-    evaluation = eager.Evaluation(plan, table, max_runs=max_runs, counting=counting, fast=fast)
+    engine = backtracking.Evaluation if backtrack else eager.Evaluation
+    evaluation = engine(plan, table, max_runs=max_runs, counting=counting, fast=fast)
     if output == "count":
         rows, counts = _counts(evaluation)
         return counted_rows(evaluation.batch.order[rows], counts, table, query, schema)

@@ -22,7 +22,7 @@ from augury.runtime import by_definition, by_engine
 from augury.schema import Columns, Roles, as_table, opened, roles_of
 
 OUTPUTS = ("all", "non_overlap", "longest", "count", "compressed")
-PLANS = ("auto", "eager", "eager-unmerged", "definition")
+PLANS = ("auto", "eager", "eager-unmerged", "backtrack", "definition")
 BAD_ROWS = ("error", "drop")
 MAX_RUNS = 1_000_000
 
@@ -76,9 +76,11 @@ def match_table(pattern: Pattern, data: Any, options: Options) -> pa.Table:
     if options.plan == "definition":
         result = by_definition.run(table, query, schema, options.output, options.max_runs)
     else:
-        merge = options.plan != "eager-unmerged"
         result = by_engine.run(
-            table, query, schema, options.output, options.max_runs, match_id=options.match_id, merge=merge
+            *(table, query, schema, options.output, options.max_runs),
+            match_id=options.match_id,
+            merge=options.plan != "eager-unmerged",
+            backtrack=options.plan == "backtrack",
         )
     if options.bad_rows == "drop":
         result = result.replace_schema_metadata(
