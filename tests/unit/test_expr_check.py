@@ -9,7 +9,8 @@ import pytest
 
 from augury.errors import QueryError
 from augury.expr import functions, types
-from augury.expr.check import check, check_condition, missing, physical
+from augury.expr.check import check, check_condition, missing
+from augury.expr.constants import physical
 from augury.expr.printing import text_of
 from augury.expr.tree import Agg, At, Attr, Call, Cast, Literal, walk
 from augury.expr.types import Kind

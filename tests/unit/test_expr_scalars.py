@@ -12,7 +12,7 @@ import pytest
 
 from augury.expr import scalars
 from augury.expr.functions import round_half_away, round_integer
-from augury.expr.interpret import like
+from augury.expr.like import is_like
 
 MIN, MAX = -(2**63), 2**63 - 1
 EDGES = [MIN, MIN + 1, -(2**62), -(10**18), -3, -2, -1, 0, 1, 2, 3, 10**18, 2**62, MAX - 1, MAX]
@@ -138,7 +138,7 @@ def test_the_matcher_of_bytes_is_the_regular_expression(text):
     for pattern in {"".join(p) for p in itertools.product(PIECES, repeat=3)}:
         utf8 = text.encode() + pattern.encode() + b"\0"
         size, end = len(text.encode()), len(utf8) - 1
-        assert scalars.like(utf8, 0, size, size, end) is like(text, pattern), pattern
+        assert scalars.like(utf8, 0, size, size, end) is is_like(text, pattern), pattern
 
 
 def test_no_helper_calls_another_or_needs_more_than_math():

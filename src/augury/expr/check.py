@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
 from augury.errors import QueryError
 from augury.expr import functions
+from augury.expr.constants import Written, bound, constant, convert, physical
+from augury.expr.like import like_parts
 from augury.expr.printing import quoted
 from augury.expr.tree import (
     COMPARISONS,
@@ -46,27 +47,20 @@ from augury.expr.types import (
     FLOAT,
     INSTANTS,
     INT,
-    INT64_MAX,
-    INT64_MIN,
     INTEGERS,
-    MICROSECONDS_PER_DAY,
     NULL,
     NUMBERS,
     STRING,
     TIMESTAMP,
-    UINT,
     UNORDERED,
     Kind,
     Type,
     common_decimal,
-    decimal_type,
     storage,
 )
 
 TypeOf = Callable[[Attr | Name], Type]
 """The type of what a reference names; raises QueryError where there is no such thing."""
-
-EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # instants are UTC without saying so
 
 
 def check(node: Expr, type_of: TypeOf) -> Expr:
@@ -131,9 +125,9 @@ class _Checker:
     def check(self, node: Expr) -> Expr:
         match node:
             case Literal():
-                return _constant(node)
+                return constant(node)
             case Param():
-                return _bound(node)
+                return bound(node)
             case Attr() | Name():
                 return replace(node, type=self.type_of(node))
             case Len():
@@ -182,7 +176,7 @@ class _Checker:
         items: list[Expr] = []
         for item in node.items:
             if isinstance(item, Param) and isinstance(item.value, list | tuple):
-                items.extend(_bound(replace(item, value=v)) for v in item.value)
+                items.extend(bound(replace(item, value=v)) for v in item.value)
             else:
                 items.append(self.check(item))
         tests = [_compare(node, "=", arg, item) for item in items]
@@ -275,104 +269,6 @@ def _cast(node: Expr, to: Type) -> Expr:
             value = convert(value, kind, to.kind)
         return replace(node, value=value, type=to)
     return Cast(node, span=node.span, type=to)
-
-
-def convert(value: Any, source: Kind, target: Kind) -> Any:
-    """What a Cast means for a value that is not null; None where it does not fit."""
-    match target:
-        case Kind.FLOAT:
-            return float(value)
-        case Kind.DECIMAL:
-            return Decimal(value)
-        case Kind.INT:
-            return value if INT64_MIN <= value <= INT64_MAX else None
-        case Kind.TIMESTAMP if source is Kind.DATE:
-            return in_range(value * MICROSECONDS_PER_DAY)
-    return value  # DURATION and INT share their form
-
-
-def in_range(value: int) -> int | None:
-    """An integer, or None where 64 bits do not hold it."""
-    return value if INT64_MIN <= value <= INT64_MAX else None
-
-
-def _constant(node: Literal) -> Literal:
-    if node.kind == "constant":
-        return node
-    types = {"null": NULL, "bool": BOOL, "int": INT, "number": FLOAT, "string": STRING, "duration": DURATION}
-    value: Any = node.value
-    if node.kind == "number":
-        value = Written(node.value)
-    elif node.kind == "int" and value > INT64_MAX:
-        return Literal("constant", value, span=node.span, type=UINT)
-    return Literal("constant", value, span=node.span, type=types[node.kind])
-
-
-class Written(float):
-    """A number as the text has it: a double that remembers its digits, for when a decimal meets it."""
-
-    exact: Decimal
-
-    def __new__(cls, exact: Any) -> Self:
-        self = super().__new__(cls, exact)
-        self.exact = exact
-        return self
-
-
-def _bound(node: Param) -> Literal:
-    """The constant that a parameter stands for."""
-    value, kind = physical(node.value)
-    if kind is None:
-        _fail(
-            node,
-            f"parameter :{node.name} is a {type(node.value).__name__}, which is no value of a query",
-            "bind a number, a string, a boolean, a date, a datetime or a timedelta"
-            + ("; a list goes into IN (:name)" if isinstance(node.value, list | tuple) else ""),
-        )
-    if kind is INT and not INT64_MIN <= value <= INT64_MAX:
-        kind = UINT
-        if not 0 <= value < 2**64:
-            _fail(node, f"parameter :{node.name} does not fit in 64 bits")
-    return Literal("constant", value, span=node.span, type=kind)
-
-
-def physical(value: Any) -> tuple[Any, Type | None]:
-    """A Python value in its kind's physical form, and its type; (value, None) for what is no scalar."""
-    match value:
-        case None:
-            return None, NULL
-        case bool():
-            return value, BOOL
-        case int():
-            return value, INT
-        case float():
-            return value, FLOAT
-        case Decimal() if value.is_finite():
-            return value, _decimal(value)
-        case Decimal():
-            return (math.nan if value.is_nan() else float(value)), FLOAT
-        case str():
-            return value, STRING
-        case bytes():
-            return value, Type(Kind.BINARY)
-        case dt.datetime():
-            zone = value.astimezone(dt.UTC).replace(tzinfo=None) if value.tzinfo else value
-            return microseconds(zone - EPOCH), TIMESTAMP
-        case dt.date():
-            return (value - EPOCH.date()).days, Type(Kind.DATE)
-        case dt.timedelta():
-            return microseconds(value), DURATION
-    return value, None
-
-
-def _decimal(value: Decimal) -> Type:
-    _, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
-    return Type(Kind.DECIMAL, arrow=decimal_type(len(digits) + exponent, -exponent))
-
-
-def microseconds(delta: dt.timedelta) -> int:
-    return delta // dt.timedelta(microseconds=1)
 
 
 def _compare(at: Expr, op: str, left: Expr, right: Expr) -> Expr:
@@ -620,31 +516,3 @@ _BUILTIN_RULES: dict[str, Callable[[Call, list[Expr]], Expr]] = {
     "length": _length,
     "corr": _correlation,
 }
-
-
-def like_parts(pattern: str, at: Expr | None = None) -> list[str]:
-    """A LIKE pattern as its parts: "%" and "_" the wildcards, anything longer or else literal text.
-
-    A backslash takes the sign after it literally; a literal part starts with "=" to tell it apart.
-    """
-    parts: list[str] = []
-    text = ""
-    signs = iter(pattern)
-    for sign in signs:
-        if sign in "%_":
-            if text:
-                parts.append("=" + text)
-                text = ""
-            parts.append(sign)
-        elif sign != "\\":
-            text += sign
-        elif (escaped := next(signs, "")) in ("%", "_", "\\"):
-            text += escaped
-        else:
-            raise QueryError(
-                "a backslash in a LIKE pattern stands before %, _ or another backslash",
-                span=None if at is None else at.span,
-            )
-    if text:
-        parts.append("=" + text)
-    return parts

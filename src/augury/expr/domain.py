@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from augury.errors import QueryError
 from augury.expr import decimals, texts
-from augury.expr.check import like_parts
+from augury.expr.like import like_parts
 from augury.expr.physical import Coded, Column, encoded, values
 from augury.expr.types import INT64_MAX, INT64_MIN, Kind, Type
 

@@ -6,14 +6,12 @@ Values are in the physical form of their kind (see `types`), null is None.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import Any
 
-from augury.errors import QueryError
 from augury.expr import functions, scalars
-from augury.expr.check import convert, in_range, like_parts
+from augury.expr.constants import convert, in_range
+from augury.expr.like import is_like
 from augury.expr.tree import (
     COMPARISONS,
     Agg,
@@ -67,7 +65,7 @@ def interpret(node: Expr, leaf: Leaf) -> Any:
             return (interpret(node.arg, leaf) is None) is not node.negated
         case Like():
             value, pattern = interpret(node.arg, leaf), interpret(node.pattern, leaf)
-            return None if _no(value, pattern) else like(value, pattern)
+            return None if _no(value, pattern) else is_like(value, pattern)
         case Cast():
             value = interpret(node.arg, leaf)
             return None if value is None else convert(value, typed(node.arg).kind, typed(node).kind)
@@ -128,30 +126,6 @@ def _arithmetic(node: Binary, left: Any, right: Any) -> Any:
     if kind is Kind.FLOAT:
         return scalars.float_remainder(left, right)
     return scalars.remainder(left, right)
-
-
-def like(value: str, pattern: str) -> bool | None:
-    """Null where a pattern out of the data is none; one in the query was checked."""
-    regex = like_regex(pattern)
-    return None if regex is None else regex.fullmatch(value) is not None
-
-
-@lru_cache(maxsize=256)
-def like_regex(pattern: str) -> re.Pattern[str] | None:
-    """What stands between two % is found where it first can be: atomic groups, so no pattern is slow."""
-    try:
-        parts = like_parts(pattern)
-    except QueryError:
-        return None
-    pieces = [""]
-    for part in parts:
-        if part == "%":
-            pieces.append("")
-        else:
-            pieces[-1] += "." if part == "_" else re.escape(part[1:])
-    first, *rest = pieces
-    found = "".join(f"(?>.*?{piece})" for piece in rest[:-1]) + (f".*{rest[-1]}" if rest else "")
-    return re.compile(first + found, re.DOTALL)
 
 
 def is_less(left: Any, right: Any) -> bool:

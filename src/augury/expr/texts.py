@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.expr import interpret
-from augury.expr.check import like_parts
+from augury.expr.like import is_like, like_parts, like_regex
 from augury.expr.physical import Coded, Column, Mask, encoded, from_values, plain, spread, values
 from augury.expr.tree import Expr, Literal
 from augury.expr.types import BOOL, STRING, Kind
@@ -109,7 +108,7 @@ def matcher(pattern: str) -> Callable[[Any], Any]:
 
 
 def _like_regex(array: Any, pattern: str) -> Any:
-    regex = interpret.like_regex(pattern)
+    regex = like_regex(pattern)
     assert regex is not None
     codes, distinct = encoded(Column(array))
     found = pa.array(
@@ -126,9 +125,7 @@ def _like_each(column: Column, patterns: Column) -> Column:
         np.stack([encoded(text).codes, encoded(pattern).codes]), axis=1, return_inverse=True
     )
     xs, ys = (values(Column(encoded(c).distinct), STRING) for c in (text, pattern))
-    found = [
-        None if xs[x] is None or ys[y] is None else interpret.like(xs[x], ys[y]) for x, y in pairs.T.tolist()
-    ]
+    found = [None if xs[x] is None or ys[y] is None else is_like(xs[x], ys[y]) for x, y in pairs.T.tolist()]
     distinct = from_values(found, BOOL)
     back = back.reshape(-1)
     valid = distinct.mask()[back] & text.mask() & pattern.mask()

@@ -171,12 +171,23 @@ EXPR_TYPES: Any = get_args(Expr)
 COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 
 
+_PARTS: dict[Any, tuple[str, ...]] = {}
+
+
+def _parts(node: Node) -> tuple[str, ...]:
+    """The fields in which other nodes stand. Looked up once for a kind of node: every pass walks all of them."""
+    kind = type(node)
+    if kind not in _PARTS:
+        _PARTS[kind] = tuple(f.name for f in fields(kind) if "Expr" in str(f.type) or f.type == "Any")
+    return _PARTS[kind]
+
+
 def children(node: Expr) -> Iterator[Expr]:
-    for f in fields(node):
-        value = getattr(node, f.name)
+    for name in _parts(node):
+        value = getattr(node, name)
         if isinstance(value, EXPR_TYPES):
             yield value
-        elif isinstance(value, tuple) and f.name != "span":
+        elif isinstance(value, tuple):
             yield from (v for v in value if isinstance(v, EXPR_TYPES))
 
 
@@ -190,12 +201,12 @@ def walk(node: Expr) -> Iterator[Expr]:
 def rewrite(node: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """Rebuild bottom-up, `change` applied to every node."""
     new: dict[str, Any] = {}
-    for f in fields(node):
-        value = getattr(node, f.name)
+    for name in _parts(node):
+        value = getattr(node, name)
         if isinstance(value, EXPR_TYPES):
-            new[f.name] = rewrite(value, change)
+            new[name] = rewrite(value, change)
         elif isinstance(value, tuple) and value and isinstance(value[0], EXPR_TYPES):
-            new[f.name] = tuple(rewrite(v, change) for v in value)
+            new[name] = tuple(rewrite(v, change) for v in value)
     return change(replace(node, **new) if new else node)
 
 
