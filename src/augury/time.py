@@ -40,7 +40,7 @@ def instants(window: Window, time: Type, column: str) -> int:
         raise QueryError(
             f"WITHIN {window} has no unit, but the time column {quoted(column)} is {time.named}",
             span=window.span,
-            hint=f"write WITHIN {window} seconds, or another unit",
+            hint=f"write WITHIN {window} {'days' if time.kind is Kind.DATE else 'seconds'}, or another unit",
         )
     if window.has_unit and not timed:
         raise QueryError(

@@ -531,6 +531,12 @@ def test_a_limit_names_both_numbers():
         ag.sase("PATTERN SEQ(A+ a[], A b)").match(many, time="ts", max_runs=100, plan="definition")
 
 
+@pytest.mark.parametrize("limit", [0, -1, 1.5, True, "many"])
+def test_a_limit_is_a_whole_number_from_one_on(limit):
+    with pytest.raises(ag.QueryError, match=f"max_runs={limit!r} is no number of runs"):
+        THEFT.match(SHOP, time="ts", type="kind", max_runs=limit)
+
+
 # ------------------------------------------------------------------ expand
 
 QUERIES = [

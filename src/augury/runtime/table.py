@@ -47,6 +47,11 @@ class Options:
             if given not in known:
                 shown = ", ".join(f'"{k}"' for k in known)
                 raise QueryError(f"{name}={given!r} is not known", hint=f"it is one of {shown}")
+        if type(self.max_runs) is not int or self.max_runs < 1:
+            raise QueryError(
+                f"max_runs={self.max_runs!r} is no number of runs",
+                hint=f"it is a whole number from 1 on; {MAX_RUNS} if it is left out",
+            )
         if self.match_id and self.output in ("count", "compressed"):
             raise QueryError(
                 f'output="{self.output}" has no rows of single matches to give a match_id',
