@@ -1,12 +1,13 @@
-"""Negation as a filter on complete matches: no event stands where a negated component says that there is none.
+"""Absences that no arc of the automaton tells: bounds on first events, and a filter on complete matches.
 
 The events that could break an absence by themselves (their type, and the predicates on them alone) are found
-once, as sorted kernel indices. Where nothing else is asked, two binary searches decide for all matches at once;
-otherwise each candidate in a match's range is tried, all pairs together.
+once, as sorted kernel indices. Where nothing else is asked of one before or after a match, it only bounds the
+match's first event; what asks more is tried: each candidate in a match's range, all pairs together.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Mask = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int32]
+Candidates = Callable[[int], Mask]
+"""The rows that the negated component at a place means, as far as they tell by themselves."""
 
 PAIRS = 1 << 20  # (match, candidate) pairs that are tried at once
 
@@ -41,26 +45,59 @@ class Absence:
     tests: tuple[tuple[Expr, tuple[tuple[str, At], ...]], ...]  # those that name positive variables too
 
 
-def absences(table: pa.Table, query: Resolved, batch: Batch, typed_rows: Any) -> list[Absence]:
-    """The negated components of a query. `typed_rows(name)` says which rows have a type."""
+def absences(
+    plan_places: tuple[int, ...], query: Resolved, batch: Batch, candidates: Candidates
+) -> list[Absence]:
+    """The negated components that each complete match is asked about."""
     found = []
-    for place, c in enumerate(query.pattern.components):
-        if not c.negated:
-            continue
-        good = typed_rows(c.type)
-        tests = []
-        for test in query.tests_at(place, Moment.ABSENT):
-            if {var for var, _, _ in references(test.expr)} <= {c.var}:
-                good = good & truth(evaluate(over_event(test.expr), _of_rows(table, query), table.num_rows))
-            else:
-                tests.append((test.expr, test.forall))
+    for place in plan_places:
+        c = query.pattern.components[place]
+        tests = [
+            (test.expr, test.forall)
+            for test in query.tests_at(place, Moment.ABSENT)
+            if not by_itself(test.expr, c.var)
+        ]
         before = sum(not p.negated for p in query.pattern.components[:place])
-        found.append(Absence(c.var, before, np.flatnonzero(good[batch.order]), tuple(tests)))
+        found.append(Absence(c.var, before, np.flatnonzero(candidates(place)[batch.order]), tuple(tests)))
     return found
 
 
-def _of_rows(table: pa.Table, query: Resolved) -> Any:
-    return lambda node: from_arrow(table.column(node.name), query.columns.types[node.name])
+def by_itself(expr: Expr, var: str) -> bool:
+    """Whether a test asks nothing but the negated event."""
+    return {v for v, _, _ in references(expr)} <= {var}
+
+
+def candidates(
+    place: int, query: Resolved, rows_of_type: Callable[[str], Mask], true: Callable[[Expr], Mask]
+) -> Mask:
+    """The rows that a negated component means, as far as they tell by themselves."""
+    c = query.pattern.components[place]
+    good = rows_of_type(c.type)
+    for test in query.tests_at(place, Moment.ABSENT):
+        if by_itself(test.expr, c.var):
+            good = good & true(over_event(test.expr))
+    return good
+
+
+def below(places: tuple[int, ...], query: Resolved, batch: Batch, candidates: Candidates) -> Ints | None:
+    """For each event as a last one: the first event of its matches must lie before this index.
+
+    An absence before the first event: no candidate from the window's edge on may precede it. After the last
+    one: the next candidate must be out of the window of the first. None where nothing is bounded.
+    """
+    if not places:
+        return None
+    n = len(batch)
+    bound = np.full(n, n, np.int32)
+    for place in places:
+        events = np.flatnonzero(candidates(place)[batch.order])
+        beyond = np.append(events, n)
+        if place == 0 or all(c.negated for c in query.pattern.components[:place]):
+            limit = beyond[np.searchsorted(events, batch.lows)] + 1
+        else:
+            limit = np.append(batch.lows, n)[beyond[np.searchsorted(events, np.arange(n), side="right")]]
+        np.minimum(bound, limit, out=bound, casting="unsafe")
+    return bound
 
 
 def surviving(
@@ -70,8 +107,6 @@ def surviving(
     low, high = _range(found, absent, batch)
     first = np.searchsorted(absent.candidates, low)
     last = np.searchsorted(absent.candidates, high)
-    if not absent.tests:
-        return np.asarray(first >= last)
     good = np.ones(len(found), np.bool_)
     counts = np.maximum(last - first, 0)
     start = 0

@@ -34,6 +34,7 @@ class Evaluation(eager.Evaluation):
             *(plan.automaton, plan.split, plan.registers, self.nullable, inputs),
             windowed=options.windowed,
             counting=options.counting,
+            bounded=self.below is not None,
         )
 
     def live(self, control: Any) -> int:
@@ -72,6 +73,8 @@ class Evaluation(eager.Evaluation):
         fixed = [self.listed(self.batch.segments), self.mask, self.listed(self.batch.lows)]
         if self.batch.breaks is not None:
             fixed.append(self.listed(self.batch.breaks))
+        if self.below is not None:
+            fixed.append(self.listed(self.below))
         constants = [(self.bound.arguments if self.fast else self.bound.plain())[n] for n in source.constants]
         while True:
             why = kernel(control, *fixed, *self.arguments, *arrays.values(), *path, *results, *constants)

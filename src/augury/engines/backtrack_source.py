@@ -39,6 +39,7 @@ class _Kernel:
         *,
         windowed: bool,
         counting: bool,
+        bounded: bool,
     ) -> None:
         self.automaton = automaton
         self.split = split
@@ -46,6 +47,7 @@ class _Kernel:
         self.inputs = inputs
         self.windowed = windowed
         self.counting = counting
+        self.bounded = bounded
         self.w = Writer()
         every = list(dict.fromkeys(r for regs in self.live for r in regs))
         self.code = RegisterCode(every, nullable, inputs, self.w)
@@ -96,6 +98,7 @@ class _Kernel:
         names = [
             *("ctl", "segments", "mask", "lows"),
             *(("breaks",) if self.automaton.breaks else ()),
+            *(("below",) if self.bounded else ()),
             *(name for name, _, _ in columns),
             *(a.name for a in arrays),
             *("path", "path_slot"),
@@ -145,6 +148,7 @@ class _Kernel:
             final = self.automaton.final
             with (
                 w.block(f"if slot == {final - 1}:"),
+                w.maybe("start < below[i - 1]" if self.bounded else "True"),
                 w.maybe(self.guards.holds(self.split.accept, "reg", "depth")),
             ):
                 self.report()
@@ -201,6 +205,9 @@ class _Kernel:
         if ways.stays == "False":
             with w.block("else:"):
                 w("going = False")
+        elif ways.ends:
+            with w.block("elif ended:"):
+                w("going = False")
 
     def push(self, target: int, action: Action) -> None:
         """A run that goes on after the event at hand."""
@@ -234,7 +241,13 @@ def backtrack_source(
     *,
     windowed: bool,
     counting: bool,
+    bounded: bool,
 ) -> Source:
     """The kernel of the backtracking plan."""
-    kernel = _Kernel(automaton, split, registers, nullable, inputs, windowed=windowed, counting=counting)
+    kernel = _Kernel(
+        *(automaton, split, registers, nullable, inputs),
+        windowed=windowed,
+        counting=counting,
+        bounded=bounded,
+    )
     return kernel.write()

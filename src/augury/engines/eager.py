@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from augury.automaton import Automaton, lower
+from augury.automaton import Absent, Automaton, lower
 from augury.engines import absence
 from augury.engines.batch import COMPILED_FROM, prepare
 from augury.engines.compiling import compiled, compiled_source, plain
@@ -33,7 +33,7 @@ from augury.expr.tree import At, Attr, Binary, Expr, Literal, typed
 from augury.expr.types import BOOL, STRING
 from augury.match.rows import Matches, Slot
 from augury.plan.registers import Registers, allocate
-from augury.plan.split import Split, split
+from augury.plan.split import ABSENT, Split, split
 from augury.resolve import Resolved
 
 if TYPE_CHECKING:
@@ -57,11 +57,9 @@ class Plan:
 
     @property
     def can_count(self) -> bool:
-        """Whether counting needs no enumeration: no test walks a history, no absence filters matches."""
+        """Whether counting needs no enumeration: no test walks a history, no absence is asked of matches."""
         guards = (*self.split.guards, *self.split.leaves, self.split.accept)
-        return not any(g.history for g in guards) and len(self.query.pattern.positives) == len(
-            self.query.pattern.components
-        )
+        return not any(g.history for g in guards) and not self.automaton.left_to(Absent.FILTERS)
 
 
 def plan(query: Resolved, *, merge: bool = True) -> Plan:
@@ -101,6 +99,7 @@ class Evaluation:
         max_nodes: int = MAX_NODES,
         counting: bool = False,
         clear: bool = False,
+        apart: bool = False,
         profile: bool = False,
         fast: bool | None = None,
     ) -> None:
@@ -119,7 +118,16 @@ class Evaluation:
         columns = [evaluate(e, self._column, table.num_rows) for e in plan.split.columns]
         self.inputs = Inputs()
         self.nullable = [c.valid is not None for c in columns]
-        self.options = Options(query.window is not None, counting=counting, clear=clear, profile=profile)
+        left_to = plan.automaton.left_to
+        self.below = absence.below(left_to(Absent.BOUNDS), query, self.batch, self.candidates)
+        self.options = Options(
+            query.window is not None,
+            counting=counting,
+            clear=clear,
+            apart=apart,
+            bounded=self.below is not None and (counting or apart),
+            profile=profile,
+        )
         self.source = self._written(self.options, self.inputs)
         bound = self.inputs.bind(
             {str(k): (c, typed(e)) for k, (c, e) in enumerate(zip(columns, plan.split.columns, strict=True))}
@@ -131,7 +139,7 @@ class Evaluation:
             column = bound.columns[str(k)]
             values = column.null if is_null else column.values
             self.arguments.append(self._gathered(values))
-        self.absences = absence.absences(table, query, self.batch, self.rows_of_type)
+        self.absences = absence.absences(left_to(Absent.FILTERS), query, self.batch, self.candidates)
 
     def _written(self, options: Options, inputs: Inputs) -> Source:
         plan = self.plan
@@ -140,10 +148,25 @@ class Evaluation:
     # -------------------------------------------------------------- what events decide by themselves
 
     def _column(self, node: Any) -> Column:
+        if node.var == ABSENT:
+            return self._since(node)
         if node.name not in self._known:
             column = self.table.column(node.name)
             self._known[node.name] = from_arrow(column, self.plan.query.columns.types[node.name])
         return self._known[node.name]
+
+    def _since(self, node: Any) -> Column:
+        """How many events of a negated component come before each event of its partition, or up to it."""
+        order = self.batch.order
+        those = self.candidates(int(node.name))[order]
+        numbers = np.cumsum(those) - (those if node.at is At.BEFORE else 0)
+        values = np.zeros(self.table.num_rows, np.int64)
+        values[order] = numbers
+        return Column(values)
+
+    def candidates(self, place: int) -> npt.NDArray[np.bool_]:
+        """The rows that the negated component at a place means, as far as they tell by themselves."""
+        return absence.candidates(place, self.plan.query, self.rows_of_type, self._true)
 
     def rows_of_type(self, name: str) -> npt.NDArray[np.bool_]:
         """Which rows a component of this type may bind."""
@@ -210,6 +233,7 @@ class Evaluation:
         segments = self.listed(self.batch.segments)
         lows = self.listed(self.batch.lows)
         breaks = () if self.batch.breaks is None else (self.listed(self.batch.breaks),)
+        below = (self.listed(self.below),) if self.below is not None and self.options.bounded else ()
         constants = [(self.bound.arguments if self.fast else self.bound.plain())[n] for n in source.constants]
         while True:
             control[ctl.STOP] = min(len(self.batch), int(control[ctl.EVENT]) + PAUSE)
@@ -219,6 +243,7 @@ class Evaluation:
                 self.mask,
                 lows,
                 *breaks,
+                *below,
                 *self.arguments,
                 *arrays.values(),
                 *store.arrays(),
@@ -469,7 +494,8 @@ class Walker:
         self.cut = make("i8", slots)
         self.out, self.ends = make("i4", self.room), make("i8", max(slots, self.room // 2 * slots))
         n = len(evaluation.batch)
-        self.high = evaluation.listed(np.full(n, n + 1, np.int32))
+        below = np.full(n, n, np.int32) if evaluation.below is None else evaluation.below
+        self.high = evaluation.listed(below)
         self.opened = evaluation.listed(np.full(n, -1, np.int32))
         self.lows = evaluation.listed(evaluation.batch.lows)
 

@@ -56,6 +56,8 @@ class Options:
     counting: bool = False
     wide: bool = False  # counts of three words
     clear: bool = False  # a completed match ends all runs of its partition
+    apart: bool = False  # runs of different first events are never merged: a root knows its matches' start
+    bounded: bool = False  # absences bound the first events of the matches that an event completes
     profile: bool = False
 
 
@@ -81,17 +83,20 @@ class _Kernel:
         self.states = [s for s in range(1, automaton.final + 1) if automaton.is_inside(s)]
         self.history: History
         if options.counting:
-            self.history = CountHistory(self.w, windowed=options.windowed, wide=options.wide)
+            self.history = CountHistory(
+                self.w, windowed=options.windowed, wide=options.wide, bounded=options.bounded
+            )
         else:
-            single_end = not automaton.components[-1].kleene
-            self.history = GraphHistory(self.w, automaton.final, single_end=single_end)
+            bound_last = 0 if automaton.components[-1].kleene or automaton.final == 1 else automaton.final
+            bounded = options.bounded and options.apart
+            self.history = GraphHistory(self.w, bound_last, apart=options.apart, bounded=bounded)
         self.guards = GuardCode(automaton, split, self.code, inputs, self.w, _gather, profile=options.profile)
         self.ways, self.decide, self.bits = self.guards.ways, self.guards.decide, self.guards.bits
 
     # -------------------------------------------------------------- what is known of states
 
     def is_list(self, state: int) -> bool:
-        return bool(self.live[state]) or not self.merged[state]
+        return bool(self.live[state]) or not self.merged[state] or self.options.apart
 
     def fields(self, state: int) -> list[str]:
         """The live registers' fields, as they end in names: "0", "0z"."""
@@ -111,9 +116,8 @@ class _Kernel:
     def agree_after(self, state: int, action: Action) -> bool:
         """Whether all runs that enter the state on one event have equal registers."""
         known = (Holds.LAST,) if action is Action.TAKE else tuple(Holds)
-        return self.merged[state] and all(
-            r.var == self.own(state) and r.holds in known for r in self.live[state]
-        )
+        merges = self.merged[state] and not self.options.apart
+        return merges and all(r.var == self.own(state) and r.holds in known for r in self.live[state])
 
     # -------------------------------------------------------------- runs
 
@@ -129,7 +133,8 @@ class _Kernel:
             return
         w(*(f"val{name} = {values[name]}" for name in self.fields(state)), "found = -1")
         if self.merged[state]:
-            equal = conjunction(self.code.equal(state, r) for r in self.live[state])
+            alike = f"s{state}_new[y] == {newest}" if self.options.apart else "True"
+            equal = conjunction([alike, *(self.code.equal(state, r) for r in self.live[state])])
             with w.block(f"for y in range(runs{state}):"), w.maybe(equal):
                 w("found = y", "break")
         with w.block("if found < 0:"):
@@ -213,6 +218,7 @@ class _Kernel:
         names = [
             *("ctl", "segments", "mask", "lows"),
             *(("breaks",) if self.automaton.breaks else ()),
+            *(("below",) if self.options.bounded else ()),
             *(name for name, _, _ in columns),
             *(a.name for a in arrays),
             *self.history.arguments,
@@ -365,7 +371,7 @@ class _Kernel:
 
     def state(self, s: int) -> None:
         ways = self.ways(s)
-        bits = sum(1 << self.bits[i] for i in (ways.take, ways.begin) if i is not None)
+        bits = sum(1 << self.bits[i] for i in (ways.take, ways.begin, *ways.ends) if i is not None)
         with self.w.block(f"if runs{s} > 0:" if ways.stays == "False" else f"if runs{s} > 0 and m & {bits}:"):
             if self.is_list(s):
                 self.list_state(s, ways)

@@ -27,6 +27,7 @@ class Ways:
 
     take: int | None = None
     begin: int | None = None
+    ends: tuple[int, ...] = ()
     stays: str = "False"  # when a run passes over the event
 
 
@@ -46,8 +47,8 @@ class GuardCode:
     ) -> None:
         self.automaton = automaton
         self.split = split
-        binding = [i for i, arc in enumerate(automaton.arcs) if arc.binds]
-        self.bits = [binding.index(i) if arc.binds else -1 for i, arc in enumerate(automaton.arcs)]
+        asking = [i for i, arc in enumerate(automaton.arcs) if arc.asks]
+        self.bits = [asking.index(i) if arc.asks else -1 for i, arc in enumerate(automaton.arcs)]
         self.variables = [c.var for c in automaton.components]
         self.code = code
         self.inputs = inputs
@@ -62,11 +63,13 @@ class GuardCode:
         take, begin = places.get(Action.TAKE), places.get(Action.BEGIN)
         if Action.IGNORE not in places:
             return Ways(take, begin)
+        ends = tuple(i for i, arc in leaving if arc.action is Action.END)
         unless = self.automaton.arcs[places[Action.IGNORE]].unless
-        return Ways(take, begin, "True" if unless is None else "not took" if unless == take else "not went")
+        passes = "True" if unless is None else "not took" if unless == take else "not went"
+        return Ways(take, begin, ends, conjunction([passes, "not ended" if ends else "True"]))
 
     def decide(self, ways: Ways, history: str) -> None:
-        """Set took and went: which arcs the run follows."""
+        """Set took, went and ended: which arcs the run follows."""
         w = self.w
         if ways.take is not None:
             w("took = False")
@@ -79,6 +82,14 @@ class GuardCode:
                 w.maybe(self.holds(self.split.leaves[ways.begin], "reg", history)),
             ):
                 w(f"went = {self.holds(self.split.guards[ways.begin], 'reg', history)}")
+        if ways.ends:
+            w("ended = False")
+        for place in ways.ends:
+            with (
+                w.block(f"if m & {1 << self.bits[place]}:"),
+                w.maybe(self.holds(self.split.guards[place], "reg", history)),
+            ):
+                w("ended = True")
 
     def holds(self, guard: Guard, prefix: str, history: str) -> str:
         """The dynamic part of a guard as a condition; what must be computed before is written here."""

@@ -16,10 +16,11 @@ class GraphHistory:
     arguments: tuple[str, ...] = ("ev", "left", "right", "new", "root_event", "root_node")
     helpers: tuple[str, ...] = ()
 
-    def __init__(self, w: Writer, final: int, *, single_end: bool) -> None:
+    def __init__(self, w: Writer, bound_last: int, *, apart: bool, bounded: bool) -> None:
         self.w = w
-        self.final = final
-        self.single_end = single_end
+        self.bound_last = bound_last  # the last component, if its one event is still to be bound by a match
+        self.apart = apart
+        self.bounded = bounded
 
     def prologue(self) -> None:
         self.w(f"nodes = ctl[{ctl.NODES}]; roots = ctl[{ctl.ROOTS}]")
@@ -30,9 +31,10 @@ class GraphHistory:
 
     def tight(self, _fresh: str) -> dict[str, int]:
         """Conditions under which there is no room for another event, and what to tell the host."""
+        roots = "roots + total + 1" if self.apart else "roots + 1"
         return {
             "nodes + 8 * total + 8 > node_room": ctl.NODES_FULL,
-            "roots + 1 > root_room": ctl.ROOTS_FULL,
+            f"{roots} > root_room": ctl.ROOTS_FULL,
         }
 
     def reset(self) -> None:
@@ -83,17 +85,28 @@ class GraphHistory:
         self.w("done = 0; done_new = 0")
 
     def complete(self, node: str, newest: str) -> None:
-        with self.w.block("if done == 0:"):
-            self.w(f"done = {node}; done_new = {newest}")
-        with self.w.block("else:"):
+        """A match, or many: one root for all of an event's, or one for those that begin alike."""
+        w = self.w
+        if self.apart:
+            with w.maybe(f"{newest} < below[i]" if self.bounded else "True"):
+                w(f"done = {node}")
+                self._root(newest)
+            return
+        with w.block("if done == 0:"):
+            w(f"done = {node}; done_new = {newest}")
+        with w.block("else:"):
             self.absorb("done", "done_new", node, newest)
 
     def completed(self) -> str:
         return "done != 0"
 
     def report(self) -> None:
-        if self.single_end and self.final > 1:
-            self._bind("done", "done", "done_new", self.final)
+        if not self.apart:
+            self._root("done_new")
+
+    def _root(self, newest: str) -> None:
+        if self.bound_last:
+            self._bind("done", "done", newest, self.bound_last)
         self.w("root_event[roots] = i; root_node[roots] = done; roots += 1")
 
     def after_event(self) -> None:
@@ -107,14 +120,17 @@ class CountHistory:
     each first event from `first` to `beyond`, at `base` in the words: most rows of a first component have one.
     """
 
-    def __init__(self, w: Writer, *, windowed: bool, wide: bool) -> None:
+    def __init__(self, w: Writer, *, windowed: bool, wide: bool, bounded: bool) -> None:
         self.w = w
         self.windowed = windowed
         self.wide = wide
+        self.bounded = bounded
         self.words = ("w0", "w1", "w2") if wide else ("w0",)
         rows = ("starts", "base", "first", "beyond", "totals")
         self.arguments: tuple[str, ...] = (*rows, *self.words, "done", "out_event", "out_words")
-        self.helpers: tuple[str, ...] = ("add_word", "carry", "add_total", "take_off") if wide else ()
+        self.helpers: tuple[str, ...] = (
+            ("add_word", "carry", "add_total", "add_number", "take_off") if wide else ()
+        )
         self.head, self.tail = ("head", "tail") if windowed else ("0", "1")
 
     def prologue(self) -> None:
@@ -253,14 +269,34 @@ class CountHistory:
     def before_event(self) -> None:
         self.w("any_done = False")
 
-    def complete(self, node: str, _newest: str) -> None:
+    def complete(self, node: str, newest: str) -> None:
+        w = self.w
+        w("any_done = True")
+        if not self.bounded:
+            self._complete_all(node)
+            return
+        with w.block(f"if {newest} < below[i]:"):
+            self._complete_all(node)
+        with w.block("else:"):
+            w(f"of = base[{node}] - first[{node}]")
+            with w.block(f"for z in range({self._from(node)}, beyond[{node}]):"):
+                w("if starts[z] >= below[i]:", "    break")
+                if self.wide:
+                    w("add_number(done, w0, w1, w2, of + z)")
+                else:
+                    w("done[0] += w0[of + z]")
+                    self._watch_done()
+
+    def _complete_all(self, node: str) -> None:
         if self.wide:
             self.w(f"add_total(done, totals, {node})")
         else:
             self.w(f"done[0] += totals[{node}]")
-            with self.w.block(f"if done[0] > {ctl.NARROW}:"):
-                self.w("large = True")
-        self.w("any_done = True")
+            self._watch_done()
+
+    def _watch_done(self) -> None:
+        with self.w.block(f"if done[0] > {ctl.NARROW}:"):
+            self.w("large = True")
 
     def completed(self) -> str:
         return "any_done"

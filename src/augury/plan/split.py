@@ -9,6 +9,9 @@ After the split an expression's references are these, and their names are places
     Attr("", ONE, n)       the event at hand          Attr(v, FIRST, n)   v's first (or only) event
     Attr(v, LAST, n)       v's last event so far      Len(v), Agg(fn, v, EACH, Attr(v, EACH, n))
     Attr(v, EACH | CURRENT | PREVIOUS, n), Agg(…, BEFORE, …)   in `history` tests, which walk v's events
+
+One kind of column is made by the engine: Attr(ABSENT, BEFORE | EACH, p), how many events of the negated
+component at place p come before this event, or up to it and with it.
 """
 
 from __future__ import annotations
@@ -17,10 +20,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from augury.automaton import Action, Arc, Automaton
-from augury.expr.tree import Agg, At, Attr, Expr, Len, Literal, Logic, children, typed
+from augury.expr.tree import Agg, At, Attr, Binary, Expr, Len, Literal, Logic, children, typed
+from augury.expr.types import BOOL, INT
 from augury.resolve import Moment, Test
 
 EVENT = ("", At.ONE)
+ABSENT = "~"  # no variable's name
 Place = tuple[str, At]
 
 
@@ -44,7 +49,7 @@ class Guard:
 class Split:
     """The guards of an automaton, and the columns that they share."""
 
-    columns: tuple[Expr, ...]  # each over the event at hand: Attr("", ONE, column of the data)
+    columns: tuple[Expr, ...]  # over the event at hand: Attr("", ONE, column of the data)
     guards: tuple[Guard, ...]  # by arc, without the leave tests
     leaves: tuple[Guard, ...]  # by arc: its leave tests
     accept: Guard
@@ -53,7 +58,7 @@ class Split:
 def split(automaton: Automaton) -> Split:
     """Split every guard of the automaton."""
     columns: list[Expr] = []
-    guards = tuple(_guard(arc.tests, arc, columns) for arc in automaton.arcs)
+    guards = tuple(_since(_guard(arc.tests, arc, columns), arc, automaton, columns) for arc in automaton.arcs)
     leaves = tuple(_guard(arc.leave, None, columns) for arc in automaton.arcs)
     accept = _guard(automaton.accept, None, columns)
     return Split(tuple(columns), guards, leaves, accept)
@@ -74,6 +79,21 @@ def _guard(tests: Iterable[Test], arc: Arc | None, columns: list[Expr]) -> Guard
     return Guard(tuple(static), tuple(dynamic), tuple(history))
 
 
+def _since(guard: Guard, arc: Arc, automaton: Automaton, columns: list[Expr]) -> Guard:
+    """The guard, and that as many absent events stand before this event as up to the last one bound."""
+    if not arc.since:
+        return guard
+    var = automaton.components[arc.source - 1].var
+    tests = []
+    for place in arc.since:
+        before, upto = (
+            _shared(Attr(ABSENT, at, str(place), type=INT), columns) for at in (At.BEFORE, At.EACH)
+        )
+        now, then = Attr("", At.ONE, before, type=INT), Attr(var, At.LAST, upto, type=INT)
+        tests.append(Binary("=", now, then, type=BOOL))
+    return replace(guard, dynamic=(*guard.dynamic, *tests))
+
+
 def _conjuncts(expr: Expr) -> list[Expr]:
     """A test is true when each part of its AND is."""
     if isinstance(expr, Logic) and expr.op == "AND":
@@ -84,7 +104,7 @@ def _conjuncts(expr: Expr) -> list[Expr]:
 def _place(node: Attr, arc: Arc | None) -> Place:
     """Which event a reference means, seen from the arc on which it is tested."""
     own = arc is not None and arc.component is not None and arc.component.var == node.var
-    if own and arc is not None and arc.action is Action.BEGIN:
+    if own and arc is not None and arc.action in (Action.BEGIN, Action.END):
         return EVENT
     if own and node.at in (At.CURRENT, At.EACH):
         return EVENT
@@ -114,7 +134,10 @@ def over_event(expr: Expr) -> Expr:
 
 def derived(expr: Expr, columns: list[Expr]) -> str:
     """The name of the derived column with this value, made if there is none."""
-    column = over_event(expr)
+    return _shared(over_event(expr), columns)
+
+
+def _shared(column: Expr, columns: list[Expr]) -> str:
     for i, known in enumerate(columns):
         if known == column and known.type == column.type:
             return str(i)
@@ -158,4 +181,4 @@ def _with_children(expr: Expr, new: list[Expr]) -> Expr:
     return replace(expr, **changed)
 
 
-__all__ = ["EVENT", "Guard", "Moment", "Split", "derived", "hoist", "over_event", "split"]
+__all__ = ["ABSENT", "EVENT", "Guard", "Moment", "Split", "derived", "hoist", "over_event", "split"]

@@ -91,6 +91,22 @@ def add_total(done: Ints, total: Ints, row: int) -> None:
     done[2] += over
 
 
+def add_number(done: Ints, w0: Ints, w1: Ints, w2: Ints, of: int) -> None:
+    """The matches of one first event complete now."""
+    if w2[of] == SAT:
+        done[3] += 1
+        return
+    done[0] += w0[of]
+    done[1] += w1[of]
+    done[2] += w2[of]
+    over = done[0] >> 60
+    done[0] &= MASK
+    done[1] += over
+    over = done[1] >> 60
+    done[1] &= MASK
+    done[2] += over
+
+
 def pack_rows(
     rows: Ints, head: int, first: Ints, beyond: Ints, new_base: Ints, new_first: Ints, new_beyond: Ints
 ) -> int:
