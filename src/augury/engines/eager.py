@@ -322,6 +322,7 @@ class Evaluation:
         walker = Walker(self, store)
         for count in self.drive(store):
             yield from walker.walk(count)
+        yield from walker.rest()
 
     def counts(self) -> tuple[Ints, Ints]:
         """How many matches complete at which event, without an enumeration: events, and words of numbers."""
@@ -479,7 +480,7 @@ def _room_for(wanted: int, room: int) -> int:
 
 
 class Walker:
-    """Enumerates roots piece by piece; its buffers are used again and again."""
+    """Enumerates roots into buffers; when they are full, what is in them becomes a piece."""
 
     def __init__(self, evaluation: Evaluation, store: GraphStore) -> None:
         self.evaluation = evaluation
@@ -493,6 +494,7 @@ class Walker:
         self.path, self.path_slot = make("i4", depth), make("i4", depth)
         self.cut = make("i8", slots)
         self.out, self.ends = make("i4", self.room), make("i8", max(slots, self.room // 2 * slots))
+        self.state = make("i8", 3)
         n = len(evaluation.batch)
         below = np.full(n, n, np.int32) if evaluation.below is None else evaluation.below
         self.high = evaluation.listed(below)
@@ -504,7 +506,7 @@ class Walker:
         enumerate_roots = e.run(graph.enumerate_roots)
         root = 0
         while root < count:
-            state = e.array("i8", 3)
+            self.state[2] = 0
             root = enumerate_roots(
                 g.ev,
                 g.left,
@@ -525,23 +527,30 @@ class Walker:
                 self.cut,
                 self.out,
                 self.ends,
-                state,
+                self.state,
             )
-            matches, size = int(state[0]), int(state[1])
-            if matches:
-                found = e.surviving(flat_matches(e, self.out, self.ends, matches, size))
-                if len(found):
-                    yield found
-            match int(state[2]):
+            match int(self.state[2]):
                 case graph.NEEDS_PATH:
                     self.path = e.array("i4", 2 * len(self.path))
                     self.path_slot = e.array("i4", 2 * len(self.path_slot))
                 case graph.NEEDS_STACK:
                     self.stack_node = e.longer(self.stack_node, "i4", 2 * len(self.stack_node))
                     self.stack_depth = e.longer(self.stack_depth, "i4", 2 * len(self.stack_depth))
-                case graph.NEEDS_ROOM if matches == 0:  # one root alone does not fit
+                case graph.NEEDS_ROOM if self.state[0]:
+                    yield from self.rest()
+                case graph.NEEDS_ROOM:  # one root alone does not fit
                     self.out = e.array("i4", 2 * len(self.out))
                     self.ends = e.array("i8", 2 * len(self.ends))
+
+    def rest(self) -> Iterator[Matches]:
+        """What waits in the buffers, but for matches that an absence breaks."""
+        if self.state[0]:
+            e = self.evaluation
+            count, size = int(self.state[0]), int(self.state[1])
+            found = e.surviving(flat_matches(e, self.out, self.ends, count, size))
+            self.state[0] = self.state[1] = 0
+            if len(found):
+                yield found
 
 
 def flat_matches(e: Evaluation, out: Any, ends: Any, count: int, size: int) -> Matches:

@@ -6,6 +6,7 @@ sends every string as a view.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,19 @@ def decoded(column: Any) -> Any:
             return whole
 
 
+def in_one_chunk(table: pa.Table, names: Iterable[str]) -> pa.Table:
+    """The table with these columns in one chunk each: done once, not for each piece of a result."""
+    for name in names:
+        place = table.schema.get_field_index(name)
+        column = table.column(place)
+        if column.num_chunks != 1:
+            table = table.set_column(place, table.schema.field(place), one_array(column))
+    return table
+
+
 def one_array(column: Any) -> Any:
+    if isinstance(column, pa.ChunkedArray) and column.num_chunks == 1:
+        return column.chunk(0)  # combine_chunks would copy it
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(whole, pa.ChunkedArray):  # an extension, or more than one array can hold
         whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], whole.type)

@@ -13,6 +13,7 @@ from augury.engines import backtrack as backtracking
 from augury.engines import eager
 from augury.engines.absence import chosen_matches, in_rows
 from augury.match import compressed
+from augury.match.gather import in_one_chunk
 from augury.match.items import computed_items
 from augury.match.rows import Matches, Rows, Slot, counted_rows, counts_of_words, rows_of
 from augury.resolve import Resolved
@@ -31,6 +32,7 @@ def run(
     fast: bool | None = None,
 ) -> pa.Table:
     """The result on a table in any order."""
+    table = in_one_chunk(table, query.reads)
     plan = eager.plan(query, merge=merge)
     counting = output == "count" and plan.can_count
     engine = backtracking.Evaluation if backtrack else eager.Evaluation
