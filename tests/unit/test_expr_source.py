@@ -4,6 +4,7 @@ import io
 import keyword
 import re
 import tokenize
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -280,13 +281,42 @@ def test_functions_get_values_and_give_values():
     assert interpreted(sizes, table) == vectorised(sizes, table) == [[None, "BIG", "BIG"]]
 
 
-def test_what_a_kernel_cannot_do_with_functions_is_said():
-    functions.function(lambda _: "a", name="named", reads=float, returns=str)
-    functions.function(lambda _: 1, name="inside", reads=[None], returns=int)
-    with pytest.raises(QueryError, match="named returns a string"):
-        emitted("named(a.x) = 'a'")
-    with pytest.raises(QueryError, match="a nested value"):
-        emitted("inside(a.o) = 1")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "joined(a.s, a.t) = 'xy'",
+        "NOT length(joined(a.s, a.t)) = 2",
+        "a.s = 'x' OR joined(a.s, a.t) LIKE '%y' AND a.n = 1",
+        "corr(both(a.l, a.l), both(a.m, a.l)) < 0",
+        "inside(a.o) = a.n",
+        "joined(a.s, joined(a.t, a.s)) > a.s AND a.d = 1.5 AND a.b IS NOT NULL",
+        "length(joined(a.s, a.t)) + a.n > 3",
+        "coalesce(joined(a.s, a.t) = 'xy', a.d > 1)",
+        "joined(a.t, a.s) IN ('yx', 'ba') OR joined(a.s, a.s) IS NULL",
+    ],
+)
+def test_what_a_kernel_has_no_form_for_is_asked_of_the_interpreter(text):
+    functions.function(lambda s, t: s + t, name="joined", reads=[str, str], returns=str)
+    functions.function(lambda x, y: x + y, name="both", reads=[list[float], list[float]], returns=list[float])
+    functions.function(lambda o: o["x"], name="inside", reads=[None], returns=int)
+    table = pa.table(
+        {
+            "s": ["x", None, "b", "x"],
+            "t": ["y", "y", "a", None],
+            "l": [[1.0, 2.0], None, [3.0], [0.0]],
+            "m": [[2.0, 1.0], [1.0], [4.0], [None]],
+            "o": [{"x": 1}, {"x": 2}, None, {"x": 4}],
+            "n": [1, 1, 2**63 - 1, None],
+            "d": [Decimal("1.5"), None, Decimal(2), Decimal("1.5")],
+            "b": [b"1", None, b"2", b"3"],
+        }
+    )
+    nodes = [typed_over(parse_expression(text), table)]
+    wanted = interpreted(nodes, table)
+    assert vectorised(nodes, table) == wanted
+    kernel = Kernel(nodes, table)
+    assert kernel.run() == wanted
+    assert kernel.inputs.needs_python
 
 
 def test_a_function_that_breaks_its_promise_is_told():

@@ -129,6 +129,9 @@ class Evaluation:
             profile=profile,
         )
         self.source = self._written(self.options, self.inputs)
+        self.fast = (
+            self.fast and not self.inputs.needs_python
+        )  # what calls Python is Python, with its numbers
         bound = self.inputs.bind(
             {str(k): (c, typed(e)) for k, (c, e) in enumerate(zip(columns, plan.split.columns, strict=True))}
         )
@@ -212,7 +215,7 @@ class Evaluation:
             **self.functions,
         }
         names.update((name, getattr(counting, name)) for name in source.helpers)
-        if self.fast and not self.inputs.needs_python:
+        if self.fast:
             return compiled_source(source.text, "kernel", names)
         return plain(source.text, "kernel", names)
 

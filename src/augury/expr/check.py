@@ -110,11 +110,21 @@ def check_call(node: Call) -> None:
 
 
 def _condition(node: Expr) -> Expr:
+    node = _settled(node, BOOL)
     kind = typed(node).kind
     if kind is Kind.NULL:
         return _cast(node, BOOL)
     if kind is not Kind.BOOL:
         _fail(node, f"a condition is true or false, this is {typed(node).named}", "compare it with something")
+    return node
+
+
+def _settled(node: Expr, wanted: Type) -> Expr:
+    """A registered function that does not say what it returns is taken to return what its place asks for."""
+    if wanted.kind in (Kind.BOOL, Kind.STRING) and isinstance(node, Call):
+        user = functions.registered(node.fn)
+        if user is not None and user.returns is None:
+            return replace(node, type=BOOL if wanted.kind is Kind.BOOL else STRING)
     return node
 
 
@@ -180,8 +190,8 @@ class _Checker:
             else:
                 items.append(self.check(item))
         tests = [_compare(node, "=", arg, item) for item in items]
-        if not tests:
-            _fail(node, "IN needs at least one value", "the list that was bound is empty")
+        if not tests:  # a list that was bound: what is sought is not in it, whatever it is
+            return Literal("constant", False, span=node.span, type=BOOL)
         same = [
             t.right for t in tests if isinstance(t, Binary) and t.left is arg and isinstance(t.right, Literal)
         ]
@@ -196,7 +206,7 @@ class _Checker:
         return replace(node, arg=arg, pattern=pattern, type=BOOL)
 
     def _text(self, node: Expr, user: str) -> Expr:
-        arg = self.check(node)
+        arg = _settled(self.check(node), STRING)
         if typed(arg).kind is Kind.NULL:
             return _cast(arg, STRING)
         if typed(arg).kind is not Kind.STRING:
@@ -248,7 +258,7 @@ class _Checker:
                 args.append(arg)
             else:
                 _fail(raw, f"{node.fn} reads {wanted.named} here, this is {typed(arg).named}")
-        return replace(node, args=tuple(args), type=user.returns)
+        return replace(node, args=tuple(args), type=user.returns or FLOAT)
 
 
 _WIDENED = {(kind, Kind.FLOAT) for kind in NUMBERS} | {(Kind.UINT, Kind.INT)}
@@ -272,6 +282,7 @@ def _cast(node: Expr, to: Type) -> Expr:
 
 
 def _compare(at: Expr, op: str, left: Expr, right: Expr) -> Expr:
+    left, right = _settled(left, typed(right)), _settled(right, typed(left))
     kinds = {typed(left).kind, typed(right).kind}
     for node in (left, right):
         if typed(node).kind in UNORDERED:

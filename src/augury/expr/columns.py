@@ -281,10 +281,10 @@ def _call(node: Call, args: list[Column], rows: int) -> Column:
     if user is not None:
         lists = [values(spread(a, rows), typed(n)) for a, n in zip(args, node.args, strict=True)]
         return from_values(
-            [functions.call(user, list(row)) for row in zip(*lists, strict=True)]
+            [functions.call(user, list(row), typed(node)) for row in zip(*lists, strict=True)]
             if lists
-            else [functions.call(user, [])] * rows,
-            user.returns,
+            else [functions.call(user, [], typed(node))] * rows,
+            typed(node),
         )
     if node.fn in ("coalesce", "least", "greatest"):
         return _choice(node, [spread(a, rows) for a in args])

@@ -12,9 +12,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, overload
 
+import pyarrow as pa
+
 from augury.errors import QueryError
 from augury.expr import scalars
-from augury.expr.types import BOOL, FLOAT, INT, INT64_MAX, INT64_MIN, STRING, Kind, Type
+from augury.expr.types import (
+    BOOL,
+    FLOAT,
+    INT,
+    INT64_MAX,
+    INT64_MIN,
+    INTEGERS,
+    NUMBERS,
+    STRING,
+    Kind,
+    Type,
+    from_arrow,
+)
 
 AGGREGATES = ("count", "sum", "avg", "min", "max", "first", "last")
 # name -> least and greatest number of arguments
@@ -76,7 +90,7 @@ class UserFunction:
     name: str
     fn: Callable[..., Any]
     args: tuple[Type | None, ...]  # None: as it comes
-    returns: Type
+    returns: Type | None  # None: what its place asks for, see `check`
 
 
 _registered: dict[str, UserFunction] = {}
@@ -122,8 +136,9 @@ def function(
     ...     return (ask - bid) / bid
     >>> query = ag.sase("PATTERN Quote q WHERE spread(q.bid, q.ask) > 0.01")
 
-    `reads` are the types of its arguments and `returns` that of its result (bool, int, float, str or
-    list[float]), by default its annotations. An argument without a type is passed as it comes.
+    `reads` are the types of its arguments and `returns` that of its result (bool, int, float, str,
+    list[float], or an Arrow type of these), by default its annotations. An argument without a type is passed
+    as it comes; a result without one is a number, or what its place asks for: a condition, a text.
     """
     if fn is None:
         return lambda f: function(f, name=name, reads=reads, returns=returns)
@@ -141,20 +156,14 @@ def function(
         raise QueryError(
             f"{known} is a built-in function", hint="register yours under another name with name="
         )
-    hints = typing.get_type_hints(fn) if not isinstance(fn, type) else {}
-    parameters = _parameters(fn)
+    hints = _hints(fn, known) if reads is None or returns is None else {}
     given = hints.get("return") if returns is None else returns
-    if given is None:
-        raise QueryError(
-            f"what {known} returns is not known",
-            hint="annotate it (def f(x: float) -> float) or say ag.function(fn, returns=float)",
-        )
-    types = [hints.get(p) for p in parameters] if reads is None else _as_list(reads)
+    types = [hints.get(p) for p in _parameters(fn, known)] if reads is None else _as_list(reads)
     _registered[known] = UserFunction(
         name=known,
         fn=fn,
         args=tuple(None if t is None else _type_of(t, known) for t in types),
-        returns=_type_of(given, known),
+        returns=None if given is None else _type_of(given, known),
     )
     return fn
 
@@ -163,9 +172,28 @@ def _as_list(reads: Any) -> list[Any]:
     return list(reads) if isinstance(reads, list | tuple) else [reads]
 
 
-def _parameters(fn: Callable[..., Any]) -> list[str]:
+def _hints(fn: Callable[..., Any], name: str) -> dict[str, Any]:
+    """Its annotations; a class or a NumPy function has none."""
+    if not hasattr(fn, "__annotations__") or isinstance(fn, type):
+        return {}
+    try:
+        return typing.get_type_hints(fn)
+    except NameError as error:
+        raise QueryError(
+            f"the annotations of {name} cannot be read: {error}",
+            hint="say them to ag.function with reads= and returns=",
+        ) from None
+
+
+def _parameters(fn: Callable[..., Any], name: str) -> list[str]:
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    found = inspect.signature(fn).parameters.values()
+    try:
+        found = inspect.signature(fn).parameters.values()
+    except ValueError:
+        raise QueryError(
+            f"how many arguments {name} takes is not known",
+            hint="say their types: ag.function(fn, reads=[float])",
+        ) from None
     if any(p.kind not in plain and p.default is p.empty for p in found):
         raise QueryError("a registered function takes a fixed number of positional arguments")
     return [p.name for p in found if p.kind in plain and p.default is p.empty]
@@ -175,12 +203,31 @@ def _type_of(given: Any, name: str) -> Type:
     if isinstance(given, Type):
         return given
     try:
-        return _PYTHON_TYPES[given]
-    except (KeyError, TypeError):
+        if isinstance(given, str) and given not in _PYTHON_TYPES:
+            given = pa.type_for_alias(given)
+        return _of_arrow(given) if isinstance(given, pa.DataType) else _PYTHON_TYPES[given]
+    except (KeyError, TypeError, ValueError):
         raise QueryError(
             f"{name}: {given!r} is not a type that queries compute with",
             hint="use bool, int, float, str or list[float]",
         ) from None
+
+
+def _of_arrow(given: pa.DataType) -> Type:
+    found = from_arrow(given)
+    if found.kind is Kind.LIST and found.element is not None and found.element.kind in NUMBERS:
+        return _PYTHON_TYPES[list[int] if found.element.kind in INTEGERS else list[float]]
+    return _OF_KIND[found.kind]
+
+
+_OF_KIND = {
+    Kind.BOOL: BOOL,
+    Kind.INT: INT,
+    Kind.UINT: INT,
+    Kind.FLOAT: FLOAT,
+    Kind.DECIMAL: FLOAT,
+    Kind.STRING: STRING,
+}
 
 
 # What the built-in functions mean, for values that are not null and not of fixed width. Every reading is
@@ -210,14 +257,14 @@ def correlation(xs: list[Any] | None, ys: list[Any] | None) -> float | None:
     return None if is_null else value
 
 
-def call(user: UserFunction, args: list[Any]) -> Any:
+def call(user: UserFunction, args: list[Any], returns: Type) -> Any:
     """What a registered function says, in the physical form of what it returns."""
     if any(a is None for a in args):
         return None
     value = user.fn(*args)
     if value is None:
         return None
-    match user.returns.kind:
+    match returns.kind:
         case Kind.BOOL:
             return bool(value)
         case Kind.INT:
@@ -228,6 +275,6 @@ def call(user: UserFunction, args: list[Any]) -> Any:
         case Kind.STRING if not isinstance(value, str):
             raise QueryError(f"{user.name} returned a {type(value).__name__} where a string was promised")
         case Kind.LIST:
-            element = int if user.returns.element == INT else float
+            element = int if returns.element == INT else float
             return [None if v is None else element(v) for v in value]
     return value

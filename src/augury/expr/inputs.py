@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from augury.expr.functions import UserFunction
+    from augury.expr.tree import Expr
 
 CODED = {Kind.STRING: "ks", Kind.BINARY: "kb", Kind.DECIMAL: "kd"}
 """The kinds that a kernel knows by codes, and their arrays of constants."""
@@ -67,7 +68,7 @@ class Inputs:
     _sets: dict[str, tuple[Kind, list[Any]]] = field(default_factory=dict)
     _lookups: dict[str, tuple[Kind, Callable[[Any], Any]]] = field(default_factory=dict)
     _patterns: dict[str, str] = field(default_factory=dict)
-    _functions: dict[str, UserFunction] = field(default_factory=dict)
+    _functions: dict[str, tuple[UserFunction | Expr, Callable[..., Any]]] = field(default_factory=dict)
     _helpers: set[str] = field(default_factory=set)
     _ordered: set[Kind] = field(default_factory=set)
     _recased: set[str] = field(default_factory=set)
@@ -145,16 +146,17 @@ class Inputs:
         self._ordered.add(kind)
 
     def pool(self, name: str) -> str:
-        """Of the lists: `list_offsets`, `list_items` and `list_present`, or `lists` themselves."""
+        """Of the lists: `list_offsets`, `list_items` and `list_present`, or `lists` themselves; or `nested` values."""
         self._pools.add(name)
         return name
 
-    def function(self, user: UserFunction) -> str:
-        for name, known in self._functions.items():
-            if known is user:
+    def function(self, of: UserFunction | Expr, fn: Callable[..., Any]) -> str:
+        """A name for a Python function; `of` is what it stands for."""
+        for name, (known, _) in self._functions.items():
+            if known is of:
                 return name
         name = self.fresh("udf")
-        self._functions[name] = user
+        self._functions[name] = (of, fn)
         return name
 
     def helpers(self, *, compilable: bool = False) -> dict[str, Callable[..., Any]]:
@@ -164,8 +166,8 @@ class Inputs:
 
     @property
     def needs_python(self) -> bool:
-        """Whether a registered function reads strings or lists, which are Python objects: not to be compiled."""
-        return "lists" in self._pools or bool({"texts_of", "bytes_of"} & self._lookups.keys())
+        """Whether a registered function is called, which is Python: not to be compiled."""
+        return bool(self._functions)
 
     def arguments(self) -> list[str]:
         """The names that `bind` gives values to, always in this order."""
@@ -184,6 +186,7 @@ class Inputs:
         }
         domains = self._domains(given.values())
         lists = [(column, of) for column, of in given.values() if of.kind is Kind.LIST]
+        nested: list[Any] = []
         base = 0
         bound: dict[str, KernelColumn] = {}
         for name, (column, of) in given.items():
@@ -193,19 +196,22 @@ class Inputs:
             elif of.kind is Kind.LIST:
                 found = np.arange(base, base + len(column))
                 base += len(column)
+            elif of.kind is Kind.OPAQUE and "nested" in self._pools:
+                found = np.arange(len(nested), len(nested) + len(column))
+                nested.extend(values(column, of))
             elif of.kind is Kind.OPAQUE:
                 found = np.zeros(len(column), np.int64)
             else:
                 found = column.values
             bound[name] = KernelColumn(found, null)
-        arguments: dict[str, Any] = dict(self._listed(lists))
+        arguments: dict[str, Any] = {"nested": nested, **dict(self._listed(lists))}
         for array, constants in self._constants.items():
             arguments[array] = _constant_array(array, constants, domains)
         for name, (kind, items) in self._sets.items():
             arguments[name] = _sorted(items, kind, domains)
         for name, (kind, table) in self._lookups.items():
             arguments[name] = table(domains[kind])
-        arguments.update((name, user.fn) for name, user in self._functions.items())
+        arguments.update((name, fn) for name, (_, fn) in self._functions.items())
         return Bound(bound, {name: arguments[name] for name in self.arguments()}, domains)
 
     def _domains(self, given: Iterable[tuple[Column, Type]]) -> dict[Kind, Texts | Decimals]:

@@ -170,7 +170,7 @@ def aggregate(node: Agg, values: list[Any]) -> Any:
 def _call(node: Call, args: list[Any]) -> Any:
     user = functions.registered(node.fn)
     if user is not None:
-        return functions.call(user, args)
+        return functions.call(user, args, typed(node))
     if node.fn == "coalesce":
         return next((a for a in args if a is not None), None)
     if node.fn in ("least", "greatest"):

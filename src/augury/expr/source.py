@@ -21,8 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from augury.errors import QueryError
-from augury.expr import functions
+from augury.expr.call_source import call, interpreted, is_beyond
 from augury.expr.domain import integer_and_part
 from augury.expr.fold import fold
 from augury.expr.inputs import CODED, Inputs
@@ -101,8 +100,8 @@ _FEW = 8  # members of an IN that are compared one by one
 class Emitter:
     def __init__(self, leaf: Leaf, inputs: Inputs) -> None:
         self._leaf = leaf
-        self._inputs = inputs
-        self._lines: list[str] = []
+        self.inputs = inputs
+        self.lines: list[str] = []
         self._known: dict[int, tuple[Expr, Val]] = {}  # what the lines so far have made, by node's identity
 
     def condition(self, node: Expr) -> Condition:
@@ -114,7 +113,7 @@ class Emitter:
     def value(self, node: Expr) -> Value:
         """A value, which may be evaluated only where its null test is false."""
         with self._block() as lines:
-            found = self._value(fold(node))
+            found = self.val(fold(node))
             null = any_of(t.yes for t in found.nulls).text if found.nulls else None
         return Value(lines, Scalar(found.code.text, null))
 
@@ -150,13 +149,13 @@ class Emitter:
             with self._block() as lines:
                 code = test()
             if lines and any(p not in (TRUE, FALSE) for p in parts):
-                flag = self._inputs.fresh("c")
-                self._lines.append(f"{flag} = {join(parts).text}")
-                self._lines.append(f"if {flag}:" if word == "and" else f"if not {flag}:")
-                self._lines.extend(f"    {line}" for line in [*lines, f"{flag} = {code.text}"])
+                flag = self.inputs.fresh("c")
+                self.lines.append(f"{flag} = {join(parts).text}")
+                self.lines.append(f"if {flag}:" if word == "and" else f"if not {flag}:")
+                self.lines.extend(f"    {line}" for line in [*lines, f"{flag} = {code.text}"])
                 parts = [Code(flag, PRIMARY)]
             else:
-                self._lines.extend(lines)
+                self.lines.extend(lines)
                 parts.append(code)
             if code == decisive:
                 break
@@ -164,6 +163,8 @@ class Emitter:
 
     def _test(self, node: Expr) -> tuple[Test, tuple[Test, ...]]:
         """A predicate that is no AND, OR, NOT: its test where none of its null tests is true."""
+        if is_beyond(node):
+            return interpreted(self, node)
         match node:
             case Literal():
                 if node.value is None:
@@ -174,12 +175,12 @@ class Emitter:
             case In():
                 return self._member(node)
             case IsNull():
-                nulls = self._value(node.arg).nulls
+                nulls = self.val(node.arg).nulls
                 found = Test(any_of(t.yes for t in nulls), all_of([t.no for t in nulls]))
                 return (Test(found.no, found.yes) if node.negated else found), ()
             case Like():
                 return self._like(node)
-        value = self._value(node)
+        value = self.val(node)
         return decided(value.code), value.nulls
 
     def _compare(self, node: Binary) -> tuple[Test, tuple[Test, ...]]:
@@ -188,22 +189,22 @@ class Emitter:
             return self._compare_whole(node.op, node.left.arg, node.right)
         if kind is Kind.DECIMAL and isinstance(node.right, Cast):
             return self._compare_whole(_MIRRORED[node.op], node.right.arg, node.left)
-        left, right = self._value(node.left), self._value(node.right)
+        left, right = self.val(node.left), self.val(node.right)
         nulls = merged(left.nulls, right.nulls)
         if kind is Kind.NULL or ALWAYS in nulls:
             return never_known()
         if node.op not in ("=", "<>") and kind in CODED:
-            self._inputs.order(kind)
+            self.inputs.order(kind)
         if {kind, typed(node.right).kind} == INTEGERS:
             op, signed, unsigned = node.op, left, right
             if kind is Kind.UINT:
                 op, signed, unsigned = _MIRRORED[node.op], right, left
-            sign = called(self._inputs.helper("order_mixed"), signed.code.text, unsigned.code.text)
-            return self._compared(op, sign, Code("0", PRIMARY)), nulls
-        return self._compared(node.op, left.code, right.code, is_float=kind is Kind.FLOAT), nulls
+            sign = called(self.inputs.helper("order_mixed"), signed.code.text, unsigned.code.text)
+            return self.compared(op, sign, Code("0", PRIMARY)), nulls
+        return self.compared(node.op, left.code, right.code, is_float=kind is Kind.FLOAT), nulls
 
     @staticmethod
-    def _compared(op: str, left: Code, right: Code, *, is_float: bool = False) -> Test:
+    def compared(op: str, left: Code, right: Code, *, is_float: bool = False) -> Test:
         x, y = at_least(left, SUM), at_least(right, SUM)
         yes = Code(f"{x} {_PYTHON[op]} {y}", COMPARE)
         if is_float and op not in ("=", "<>"):  # a NaN is neither less nor not less
@@ -213,60 +214,60 @@ class Emitter:
     def _compare_whole(self, op: str, whole: Expr, decimal: Expr) -> tuple[Test, tuple[Test, ...]]:
         """An integer and a decimal, exactly: the decimal is an integer and perhaps a part of one more."""
         kind = typed(whole).kind
-        left, right = self._value(whole), self._value(decimal)
+        left, right = self.val(whole), self.val(decimal)
         nulls = merged(left.nulls, right.nulls)
         if ALWAYS in nulls:
             return never_known()
         if isinstance(decimal, Literal):
             floor, part = integer_and_part(decimal.value, kind)  # type: ignore[arg-type]
-            y, p = self._inputs.constant(floor, kind), repr(part)
+            y, p = self.inputs.constant(floor, kind), repr(part)
         else:
-            right = self._short(right, Kind.DECIMAL)
-            floor_of, part_of = self._inputs.whole_and_part(kind)
+            right = self.short(right, Kind.DECIMAL)
+            floor_of, part_of = self.inputs.whole_and_part(kind)
             y, p = f"{floor_of}[{right.code.text}]", f"{part_of}[{right.code.text}]"
-        sign = called(self._inputs.helper("order"), left.code.text, y, p)
-        return self._compared(op, sign, Code("0", PRIMARY)), nulls
+        sign = called(self.inputs.helper("order"), left.code.text, y, p)
+        return self.compared(op, sign, Code("0", PRIMARY)), nulls
 
     def _member(self, node: In) -> tuple[Test, tuple[Test, ...]]:
         kind = typed(node.arg).kind
-        value = self._value(node.arg)
+        value = self.val(node.arg)
         constants = [i.value for i in node.items if isinstance(i, Literal)]
         present = [c for c in constants if c is not None]
         if ALWAYS in value.nulls or not present:
             return never_known()
         if len(present) > 1:
-            value = self._short(value, kind)
+            value = self.short(value, kind)
         if len(present) <= _FEW:
-            codes = [Code(self._inputs.constant(c, kind), SIGN) for c in present]
-            tests = [self._compared("=", value.code, c) for c in codes]
+            codes = [Code(self.inputs.constant(c, kind), SIGN) for c in present]
+            tests = [self.compared("=", value.code, c) for c in codes]
             found = Test(any_of(t.yes for t in tests), all_of([t.no for t in tests]))
         else:
             found = decided(
-                called(self._inputs.helper("member"), self._inputs.members(present, kind), value.code.text)
+                called(self.inputs.helper("member"), self.inputs.members(present, kind), value.code.text)
             )
         if len(present) < len(constants):  # what is not found may equal the null
             return Test(TRUE, FALSE), (*value.nulls, Test(found.no, found.yes))
         return found, value.nulls
 
     def _like(self, node: Like) -> tuple[Test, tuple[Test, ...]]:
-        text = self._value(node.arg)
+        text = self.val(node.arg)
         if isinstance(node.pattern, Literal):
             if node.pattern.value is None or ALWAYS in text.nulls:
                 return never_known()
-            name = self._inputs.matches(str(node.pattern.value))
+            name = self.inputs.matches(str(node.pattern.value))
             return decided(Code(f"{name}[{text.code.text}]", PRIMARY)), text.nulls
-        pattern = self._value(node.pattern)
+        pattern = self.val(node.pattern)
         if ALWAYS in text.nulls or ALWAYS in pattern.nulls:
             return never_known()
-        text, pattern = self._short(text, Kind.STRING), self._short(pattern, Kind.STRING)
-        look_up = self._inputs.lookup
+        text, pattern = self.short(text, Kind.STRING), self.short(pattern, Kind.STRING)
+        look_up = self.inputs.lookup
         utf8 = look_up("utf8", Kind.STRING, lambda domain: domain.utf8()[0])
         ends = look_up("utf8_ends", Kind.STRING, lambda domain: domain.utf8()[1])
         patterns = look_up("pattern_of", Kind.STRING, lambda domain: domain.patterns())
         x, y = text.code.text, pattern.code.text
         is_pattern = decided(Code(f"{patterns}[{y}]", PRIMARY))
         found = called(
-            self._inputs.helper("like"),
+            self.inputs.helper("like"),
             utf8,
             f"{ends}[{x}]",
             f"{ends}[{x} + 1]",
@@ -277,7 +278,7 @@ class Emitter:
 
     # ------------------------------------------------------------------ values
 
-    def _value(self, node: Expr) -> Val:
+    def val(self, node: Expr) -> Val:
         known = self._known.get(id(node))
         if known is None:
             known = self._known[id(node)] = node, self._new_value(node)
@@ -301,27 +302,27 @@ class Emitter:
             case Cast():
                 return self._cast(node)
             case Call():
-                return self._call(node)
+                return call(self, node)
         raise AssertionError(f"not a checked expression: {node}")
 
     def _constant(self, node: Literal) -> Val:
         kind = typed(node).kind
         if node.value is None or kind is Kind.NULL:
-            return Val(self._default(kind), (ALWAYS,))
-        text = self._inputs.constant(node.value, kind)
+            return Val(self.default(kind), (ALWAYS,))
+        text = self.inputs.constant(node.value, kind)
         return Val(Code(text, SIGN if text.startswith("-") else PRIMARY))
 
-    def _default(self, kind: Kind) -> Code:
+    def default(self, kind: Kind) -> Code:
         """Some value of a kind."""
         texts = {Kind.FLOAT: "0.0", Kind.BOOL: "False"}
-        return Code(self._inputs.constant(0, kind) if kind is Kind.UINT else texts.get(kind, "0"), PRIMARY)
+        return Code(self.inputs.constant(0, kind) if kind is Kind.UINT else texts.get(kind, "0"), PRIMARY)
 
     def _reference(self, node: Attr | Len | Agg) -> Val:
         kind = typed(node).kind
         if kind is Kind.NULL:
-            return Val(self._default(kind), (ALWAYS,))
+            return Val(self.default(kind), (ALWAYS,))
         if kind in CODED and isinstance(node, Agg) and node.fn in ("min", "max"):
-            self._inputs.order(kind)
+            self.inputs.order(kind)
         scalar = self._leaf(node)
         nulls = () if scalar.null is None else (decided(given(scalar.null)),)
         return Val(given(scalar.value), nulls)
@@ -330,7 +331,7 @@ class Emitter:
         """AND, OR and NOT as a value: where it is neither true nor false it is null."""
         if not self._may_be_null(node):
             return Val(self._true(node))
-        true, false = (self._named("c", code) for code in (self._true(node), self._false(node)))
+        true, false = (self.named("c", code) for code in (self._true(node), self._false(node)))
         return Val(true, (Test(all_of([decided(true).no, decided(false).no]), any_of([true, false])),))
 
     def _may_be_null(self, node: Expr) -> bool:
@@ -343,31 +344,31 @@ class Emitter:
             return bool(self._test(node)[1])
 
     def _negative(self, node: Unary) -> Val:
-        arg, kind = self._value(node.arg), typed(node).kind
+        arg, kind = self.val(node.arg), typed(node).kind
         nulls = arg.nulls
         if kind is not Kind.FLOAT:
-            arg = self._short(arg, kind)
-            nulls = self._unless_least(node.arg, arg)
+            arg = self.short(arg, kind)
+            nulls = self.unless_least(node.arg, arg)
         return Val(Code(f"-{at_least(arg.code, PRIMARY)}", SIGN), nulls)
 
-    def _unless_least(self, node: Expr, value: Val) -> tuple[Test, ...]:
+    def unless_least(self, node: Expr, value: Val) -> tuple[Test, ...]:
         """Null too where there is no opposite."""
         if range_of(node)[0] > INT64_MIN:
             return value.nulls
-        least = Code(self._inputs.constant(INT64_MIN, Kind.INT), PRIMARY)
-        return (*value.nulls, self._compared("=", value.code, least))
+        least = Code(self.inputs.constant(INT64_MIN, Kind.INT), PRIMARY)
+        return (*value.nulls, self.compared("=", value.code, least))
 
     def _arithmetic(self, node: Binary) -> Val:
-        left, right, kind = self._value(node.left), self._value(node.right), typed(node).kind
+        left, right, kind = self.val(node.left), self.val(node.right), typed(node).kind
         if ALWAYS in (*left.nulls, *right.nulls):
-            return Val(self._default(kind), (ALWAYS,))
+            return Val(self.default(kind), (ALWAYS,))
         if node.op in "/%":
             return self._division(node, left, right)
         nulls = merged(left.nulls, right.nulls)
         low, high = range_of(node)
         if kind is not Kind.FLOAT and (low < INT64_MIN or high > INT64_MAX):
-            left, right = self._short(left, kind), self._short(right, kind)
-            overflows = called(self._inputs.helper(_OVERFLOWS[node.op]), left.code.text, right.code.text)
+            left, right = self.short(left, kind), self.short(right, kind)
+            overflows = called(self.inputs.helper(_OVERFLOWS[node.op]), left.code.text, right.code.text)
             nulls = (*merged(left.nulls, right.nulls), decided(overflows))
         level = _LEVELS[node.op]
         return Val(
@@ -379,271 +380,72 @@ class Emitter:
         if isinstance(node.right, Literal):
             by_zero: tuple[Test, ...] = (ALWAYS,) if node.right.value == 0 else ()
         else:
-            right = self._short(right, kind)
-            by_zero = (self._compared("=", right.code, self._default(kind)),)
+            right = self.short(right, kind)
+            by_zero = (self.compared("=", right.code, self.default(kind)),)
         nulls = (*merged(left.nulls, right.nulls), *by_zero)
         if node.op == "/":
             return Val(Code(f"{at_least(left.code, PRODUCT)} / {at_least(right.code, SIGN)}", PRODUCT), nulls)
-        helper = self._inputs.helper("float_remainder" if kind is Kind.FLOAT else "remainder")
+        helper = self.inputs.helper("float_remainder" if kind is Kind.FLOAT else "remainder")
         return Val(called(helper, left.code.text, right.code.text), nulls)
 
     def _cast(self, node: Cast) -> Val:
-        arg, source, target = self._value(node.arg), typed(node.arg).kind, typed(node).kind
+        arg, source, target = self.val(node.arg), typed(node.arg).kind, typed(node).kind
         if source is Kind.NULL or ALWAYS in arg.nulls:
-            return Val(self._default(target), (ALWAYS,))
+            return Val(self.default(target), (ALWAYS,))
         match target:
             case Kind.FLOAT if source is Kind.DECIMAL:
-                table = self._inputs.lookup("float_of", Kind.DECIMAL, lambda domain: domain.floats())
+                table = self.inputs.lookup("float_of", Kind.DECIMAL, lambda domain: domain.floats())
                 return Val(Code(f"{table}[{arg.code.text}]", PRIMARY), arg.nulls)
             case Kind.FLOAT:
                 return Val(called("float", arg.code.text), arg.nulls)
             case Kind.INT if source is Kind.UINT:
-                arg = self._short(arg, source)
-                largest = Code(self._inputs.constant(INT64_MAX, Kind.UINT), PRIMARY)
-                too_large = self._compared(">", arg.code, largest)
-                return Val(called(self._inputs.helper("to_signed"), arg.code.text), (*arg.nulls, too_large))
+                arg = self.short(arg, source)
+                largest = Code(self.inputs.constant(INT64_MAX, Kind.UINT), PRIMARY)
+                too_large = self.compared(">", arg.code, largest)
+                return Val(called(self.inputs.helper("to_signed"), arg.code.text), (*arg.nulls, too_large))
             case Kind.TIMESTAMP if source is Kind.DATE:
                 day = Code(str(MICROSECONDS_PER_DAY), PRIMARY)
                 low, high = range_of(node)
                 if low < INT64_MIN or high > INT64_MAX:
-                    arg = self._short(arg, source)
-                    overflows = called(self._inputs.helper("multiply_overflows"), arg.code.text, day.text)
+                    arg = self.short(arg, source)
+                    overflows = called(self.inputs.helper("multiply_overflows"), arg.code.text, day.text)
                     arg = Val(arg.code, (*arg.nulls, decided(overflows)))
                 return Val(Code(f"{at_least(arg.code, PRODUCT)} * {day.text}", PRODUCT), arg.nulls)
         assert {source, target} <= {Kind.INT, Kind.DURATION}, f"{source} to {target}"
         return arg
-
-    # ------------------------------------------------------------------ functions
-
-    def _call(self, node: Call) -> Val:
-        user = functions.registered(node.fn)
-        if user is not None:
-            return self._registered(node, user)
-        if node.fn == "coalesce":
-            return self._coalesce(node.args, typed(node).kind)
-        if node.fn in ("least", "greatest"):
-            return self._extreme(node)
-        args = [self._value(a) for a in node.args]
-        nulls = merged(*(a.nulls for a in args))
-        kind, source = typed(node).kind, typed(node.args[0]).kind
-        if ALWAYS in nulls:
-            return Val(self._default(kind), (ALWAYS,))
-        x = args[0]
-        match node.fn:
-            case "abs" if kind is not Kind.UINT:
-                if kind is not Kind.FLOAT:
-                    x = self._short(x, kind)
-                    nulls = self._unless_least(node.args[0], x)
-                return Val(called("abs", x.code.text), nulls)
-            case "ceil" | "floor" if source is Kind.FLOAT:
-                x = self._short(x, source)
-                fits = called(self._inputs.helper("fits_integer"), x.code.text)
-                rounded = called(self._inputs.helper(node.fn), x.code.text)
-                return Val(rounded, (*x.nulls, Test(decided(fits).no, fits)))
-            case "abs" | "ceil" | "floor":
-                return x
-            case "round":
-                return self._round(x, node.args)
-            case "ln":
-                x = self._short(x, Kind.FLOAT)
-                below = self._compared("<=", x.code, Code("0.0", PRIMARY), is_float=True)
-                return Val(called(self._inputs.helper("logarithm"), x.code.text), (*x.nulls, below))
-            case "sqrt" | "exp":
-                helper = self._inputs.helper({"sqrt": "square_root", "exp": "exponential"}[node.fn])
-                return Val(called(helper, x.code.text), nulls)
-            case "pow":
-                exponent = node.args[1]
-                # A compiler that sees pow(x, 2.0) makes x * x of it, which differs in the last bit.
-                text = (
-                    self._inputs.stored(exponent.value)  # type: ignore[arg-type]
-                    if isinstance(exponent, Literal)
-                    else args[1].code.text
-                )
-                return Val(called(self._inputs.helper("power"), x.code.text, text), nulls)
-            case "length" if source is Kind.LIST:
-                start, end = self._span(self._short(x, source))
-                return Val(Code(f"{end} - {start}", SUM), nulls)
-            case "length":
-                name = "length_of" if source is Kind.STRING else "size_of"
-                name = self._inputs.lookup(name, source, lambda domain: domain.length())
-                return Val(Code(f"{name}[{x.code.text}]", PRIMARY), nulls)
-            case "lower" | "upper":
-                return Val(Code(f"{self._inputs.recased(node.fn)}[{x.code.text}]", PRIMARY), nulls)
-            case "corr":
-                return self._correlation(args)
-        raise AssertionError(f"no meaning for {node.fn}")
-
-    def _round(self, x: Val, args: Sequence[Expr]) -> Val:
-        digits = args[1].value if len(args) == 2 and isinstance(args[1], Literal) else 0
-        assert isinstance(digits, int)
-        if typed(args[0]).kind is Kind.FLOAT:
-            helper = self._inputs.helper("round_places" if digits > 0 else "round_tens")
-            return Val(called(helper, x.code.text, repr(10.0 ** abs(digits))), x.nulls)
-        if digits >= 0:
-            return x
-        x, scale = self._short(x, Kind.INT), repr(10**-digits)
-        overflows = decided(called(self._inputs.helper("round_overflows"), x.code.text, scale))
-        return Val(called(self._inputs.helper("round_whole"), x.code.text, scale), (*x.nulls, overflows))
-
-    def _span(self, place: Val) -> tuple[str, str]:
-        """Where a list's elements start and end."""
-        offsets = self._inputs.pool("list_offsets")
-        return f"{offsets}[{place.code.text}]", f"{offsets}[{place.code.text} + 1]"
-
-    def _correlation(self, args: Sequence[Val]) -> Val:
-        spans = [text for a in args for text in self._span(self._short(a, Kind.LIST))]
-        found = called(
-            self._inputs.helper("correlation"),
-            self._inputs.pool("list_items"),
-            self._inputs.pool("list_present"),
-            *spans,
-        )
-        nulls = merged(*(a.nulls for a in args))
-        value, null = self._inputs.fresh("t"), self._inputs.fresh("n")
-        if not nulls:
-            self._lines.append(f"{value}, {null} = {found.text}")
-        else:
-            self._lines.append(f"{value} = 0.0")
-            self._lines.append(f"{null} = {any_of(n.yes for n in nulls).text}")
-            self._lines.append(f"if not {null}:")
-            self._lines.append(f"    {value}, {null} = {found.text}")
-        return Val(Code(value, PRIMARY), (decided(Code(null, PRIMARY)),))
-
-    def _coalesce(self, args: Sequence[Expr], kind: Kind) -> Val:
-        """The first that is not null; the others are evaluated where it is."""
-        values = [v for v in map(self._value, args) if ALWAYS not in v.nulls]
-        if not values:
-            return Val(self._default(kind), (ALWAYS,))
-        *firsts, found = values
-        for first in reversed(firsts):
-            if not first.nulls:
-                found = first
-                continue
-            first = self._short_null(first)  # noqa: PLW2901  # the same value
-            null = first.nulls[0]
-            text = f"{at_least(first.code, OR)} if {at_least(null.no, OR)} else {at_least(found.code, OR)}"
-            rest = any_of(n.yes for n in found.nulls)
-            both = Test(all_of([null.yes, rest]), any_of([null.no, all_of([n.no for n in found.nulls])]))
-            found = Val(Code(text, CHOICE), (both,) if found.nulls else ())
-        return found
-
-    def _extreme(self, node: Call) -> Val:
-        """least and greatest: the first of the best, nulls skipped."""
-        kind = typed(node).kind
-        values = [v for v in map(self._value, node.args) if ALWAYS not in v.nulls]
-        if not values:
-            return Val(self._default(kind), (ALWAYS,))
-        if kind in CODED:
-            self._inputs.order(kind)
-        best, null = self._inputs.fresh("t"), None
-        first, *others = values
-        if first.nulls:
-            null = self._inputs.fresh("n")
-            self._lines.append(f"{null} = {any_of(n.yes for n in first.nulls).text}")
-            self._lines.append(
-                f"{best} = {self._default(kind).text} if {null} else {at_least(first.code, OR)}"
-            )
-        else:
-            self._lines.append(f"{best} = {first.code.text}")
-        for other in others:
-            other = self._short(other, kind)  # noqa: PLW2901  # the same value
-            x, y = (other.code, Code(best, PRIMARY))
-            better = self._less(x, y, kind) if node.fn == "least" else self._less(y, x, kind)
-            if null is not None:
-                better = any_of([Code(null, PRIMARY), better])
-            self._lines.append(f"if {all_of([*(n.no for n in other.nulls), better]).text}:")
-            self._lines.append(f"    {best} = {x.text}")
-            if null is not None:
-                self._lines.append(f"    {null} = False")
-        nulls = () if null is None else (decided(Code(null, PRIMARY)),)
-        return Val(Code(best, PRIMARY), nulls)
-
-    def _less(self, x: Code, y: Code, kind: Kind) -> Code:
-        if kind is Kind.FLOAT:
-            return called(self._inputs.helper("is_less"), x.text, y.text)
-        return self._compared("<", x, y).yes
-
-    def _registered(self, node: Call, user: functions.UserFunction) -> Val:
-        """A call, made only where no argument is null; None is null."""
-        kind = user.returns.kind
-        if kind in CODED or kind in (Kind.LIST, Kind.OPAQUE, Kind.NULL):
-            raise QueryError(
-                f"{node.fn} returns a {user.returns}, which a predicate over several events cannot use",
-                span=node.span,
-                hint="let it return a number or a boolean, or put the value into a column",
-            )
-        args = [self._value(a) for a in node.args]
-        nulls = merged(*(a.nulls for a in args))
-        if ALWAYS in nulls:
-            return Val(self._default(kind), (ALWAYS,))
-        passed = [self._python(a, v) for a, v in zip(node.args, args, strict=True)]
-        call = called(self._inputs.function(user), *passed).text
-        value, null, result = (self._inputs.fresh(prefix) for prefix in ("t", "n", "r"))
-        made = [f"{result} = {call}", f"{null} = {result} is None", f"if not {null}:"]
-        convert = {Kind.BOOL: "bool", Kind.FLOAT: "double"}.get(kind, "int")
-        if convert == "double":
-            self._inputs.helper(convert)
-        if convert == "int":
-            low, high = self._inputs.constant(INT64_MIN, Kind.INT), INT64_MAX
-            made += [f"    {null} = not {low} <= int({result}) <= {high}", f"if not {null}:"]
-        made.append(f"    {value} = {convert}({result})")
-        self._lines.append(f"{value} = {self._default(kind).text}")
-        if nulls:
-            self._lines.append(f"{null} = {any_of(n.yes for n in nulls).text}")
-            self._lines.append(f"if not {null}:")
-            made = [f"    {line}" for line in made]
-        self._lines.extend(made)
-        return Val(Code(value, PRIMARY), (decided(Code(null, PRIMARY)),))
-
-    def _python(self, node: Expr, value: Val) -> str:
-        """An argument as the Python value that a registered function takes."""
-        tables = {Kind.STRING: "texts_of", Kind.BINARY: "bytes_of"}
-        match kind := typed(node).kind:
-            case Kind.STRING | Kind.BINARY:
-                table = self._inputs.lookup(tables[kind], kind, lambda domain: domain.listed())
-                return f"{table}[{value.code.text}]"
-            case Kind.LIST:
-                return f"{self._inputs.pool('lists')}[{value.code.text}]"
-            case Kind.OPAQUE:
-                raise QueryError(
-                    "a nested value cannot be passed on in a predicate over several events",
-                    span=node.span,
-                    hint="pass its parts, put into columns",
-                )
-        return value.code.text
 
     # ------------------------------------------------------------------ lines
 
     @contextmanager
     def _block(self) -> Iterator[list[str]]:
         """Lines apart, and what they make is known in them only."""
-        outer, known = self._lines, self._known
-        self._lines, self._known = [], dict(known)
+        outer, known = self.lines, self._known
+        self.lines, self._known = [], dict(known)
         try:
-            yield self._lines
+            yield self.lines
         finally:
-            self._lines, self._known = outer, known
+            self.lines, self._known = outer, known
 
-    def _named(self, prefix: str, code: Code) -> Code:
+    def named(self, prefix: str, code: Code) -> Code:
         if SHORT.fullmatch(code.text):
             return code
-        name = self._inputs.fresh(prefix)
-        self._lines.append(f"{name} = {code.text}")
+        name = self.inputs.fresh(prefix)
+        self.lines.append(f"{name} = {code.text}")
         return Code(name, PRIMARY)
 
-    def _short_null(self, value: Val) -> Val:
+    def short_null(self, value: Val) -> Val:
         """The value with one short null test."""
         if len(value.nulls) == 1 and SHORT.fullmatch(value.nulls[0].yes.text):
             return value
-        null = self._named("n", any_of(n.yes for n in value.nulls))
+        null = self.named("n", any_of(n.yes for n in value.nulls))
         return Val(value.code, (decided(null),))
 
-    def _short(self, value: Val, kind: Kind) -> Val:
+    def short(self, value: Val, kind: Kind) -> Val:
         """The value as something short, evaluated where it is not null."""
         if SHORT.fullmatch(value.code.text):
             return value
         if value.nulls:
-            value = self._short_null(value)
-            text = f"{self._default(kind).text} if {value.nulls[0].yes.text} else {at_least(value.code, OR)}"
+            value = self.short_null(value)
+            text = f"{self.default(kind).text} if {value.nulls[0].yes.text} else {at_least(value.code, OR)}"
             value = Val(Code(text, CHOICE), value.nulls)
-        return Val(self._named("t", value.code), value.nulls)
+        return Val(self.named("t", value.code), value.nulls)
