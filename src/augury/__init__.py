@@ -4,9 +4,13 @@
 >>> query = ag.sase("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag_id] WITHIN 12 hours")
 """
 
-from augury.errors import AuguryError, DataError, DataWarning, LimitError, QueryError
-from augury.expr.functions import function
-from augury.query import Query, expand, from_json, sase
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from augury.errors import AuguryError, DataError, DataWarning, LimitError, QueryError
+    from augury.expr.functions import function
+    from augury.query import Query, expand, from_json, sase
 
 __version__ = "0.1.0"
 
@@ -22,3 +26,23 @@ __all__ = [
     "function",
     "sase",
 ]
+
+# Where the names live. They are imported when they are first asked for: NumPy and Arrow take longer to load than
+# the command line may take to show its help.
+_HOMES = {
+    **dict.fromkeys(("AuguryError", "DataError", "DataWarning", "LimitError", "QueryError"), "augury.errors"),
+    **dict.fromkeys(("Query", "expand", "from_json", "sase"), "augury.query"),
+    "function": "augury.expr.functions",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'augury' has no attribute {name!r}")
+    found = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

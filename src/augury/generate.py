@@ -4,23 +4,30 @@ A stream is written down column by column for all its stories at once (an item's
 symbol's walk, a visitor's session), and sorted by time at the end. The sorts are stable, so that rows of
 equal time come in the same order on every machine: the same arguments give the same table, as long as
 NumPy's generators stay as they are.
+
+A stream that is larger than memory comes in parts from `stream`; `disturbed` makes it arrive as real ones do,
+out of order, late and twice.
 """
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-__all__ = ["clicks", "rfid", "stock"]
+__all__ = ["clicks", "cluster", "disturbed", "rfid", "stock", "stream"]
+
+Seed = int | Sequence[int]
 
 _OPENING = int(datetime(2024, 1, 1, 9, tzinfo=UTC).timestamp()) * 1_000_000
 _SECOND = 1_000_000  # times are microseconds, as the library's instants
 _MINUTE = 60 * _SECOND
 
 
-def rfid(rows: int, *, items: int | None = None, theft: float = 0.02, seed: int = 0) -> pa.Table:
+def rfid(rows: int, *, items: int | None = None, theft: float = 0.02, seed: Seed = 0) -> pa.Table:
     """Readings of tagged goods in a shop: most are paid for, some are not.
 
     Each of `items` goods is read at a shelf, 5 to 45 minutes later at a register, and 1 to 5 minutes after
@@ -88,7 +95,9 @@ def rfid(rows: int, *, items: int | None = None, theft: float = 0.02, seed: int 
     )
 
 
-def stock(rows: int, *, symbols: int = 2, p_up: float = 0.7, p_down: float = 0.15, seed: int = 0) -> pa.Table:
+def stock(
+    rows: int, *, symbols: int = 2, p_up: float = 0.7, p_down: float = 0.15, seed: Seed = 0
+) -> pa.Table:
     """The stock ticks of the SASE+ paper's experiments (section 6).
 
     Each tick belongs to one of `symbols` symbols, all equally frequent. A symbol's price starts anywhere from
@@ -102,6 +111,13 @@ def stock(rows: int, *, symbols: int = 2, p_up: float = 0.7, p_down: float = 0.1
     >>> stock(3, seed=1).column_names
     ['ts', 'kind', 'symbol', 'price', 'volume']
     """
+    return _ticks(rows, symbols, p_up, p_down, seed, None)
+
+
+def _ticks(
+    rows: int, symbols: int, p_up: float, p_down: float, seed: Seed, before: NDArray[np.int64] | None
+) -> pa.Table:
+    """Ticks from price 1 to 1000 anywhere, or from where each symbol stood `before`."""
     _at_least(0, rows=rows)
     _at_least(1, symbols=symbols)
     _probability(p_up=p_up, p_down=p_down)
@@ -112,7 +128,7 @@ def stock(rows: int, *, symbols: int = 2, p_up: float = 0.7, p_down: float = 0.1
     symbol = rng.integers(1, symbols + 1, rows)
     chance = rng.random(rows)
     step = np.where(chance < p_up, 1, np.where(chance >= 1 - p_down, -1, 0))
-    start = rng.integers(1, 1001, symbols)
+    start = rng.integers(1, 1001, symbols) if before is None else before
 
     # All walks at once: one running sum over the ticks in order of symbol, less what it was where each symbol
     # begins. The narrow type makes the stable sort a radix sort.
@@ -132,7 +148,7 @@ def stock(rows: int, *, symbols: int = 2, p_up: float = 0.7, p_down: float = 0.1
     )
 
 
-def clicks(rows: int, *, users: int = 1000, seed: int = 0) -> pa.Table:
+def clicks(rows: int, *, users: int = 1000, seed: Seed = 0) -> pa.Table:
     """Clicks of visitors in a web shop: sessions of views, some with a cart, some of those with a purchase.
 
     A session is one user's: 1, 2, 3, ... views (each further one with probability 0.7), then in 3 of 10 sessions
@@ -182,6 +198,181 @@ def clicks(rows: int, *, users: int = 1000, seed: int = 0) -> pa.Table:
             "page": _strings(pages, page[order]),
         }
     )
+
+
+def cluster(rows: int, *, machines: int = 100, leaking: float = 0.05, seed: Seed = 0) -> pa.Table:
+    """What a monitor of a compute cluster sees: jobs start, use memory, and end or fail.
+
+    A job runs on one machine. Between its Start and its End come some 15 Loads, one every 5 to 15 seconds. The
+    memory of most jobs goes up and down; that of a share of about `leaking` only rises, and those Fail in the
+    place of an End. The stream is cut at `rows`, so some jobs may lack their end.
+
+    Columns: `ts` (timestamp[us, UTC], ascending), `kind` (Start, Load, End or Fail), `job` (int64, from 0),
+    `machine` (string), `cpu` (percent) and `memory` (gigabytes), both double.
+
+    >>> from augury.generate import cluster
+    >>> sorted(set(cluster(1000, leaking=0.5, seed=1)["kind"].to_pylist()))
+    ['End', 'Fail', 'Load', 'Start']
+    """
+    _at_least(0, rows=rows)
+    _at_least(1, machines=machines)
+    _probability(leaking=leaking)
+    rng = np.random.default_rng(seed)
+
+    jobs = rows // 7 + 1  # a job has at least 2 + 5 events
+    length = 2 + 5 + rng.poisson(10, jobs)
+    jobs = int(np.searchsorted(np.cumsum(length), rows)) + 1
+    length = length[:jobs]
+    leaks = rng.random(jobs) < leaking
+    where = rng.integers(0, machines, jobs)
+    opened = _OPENING + rng.integers(0, _span(rows), jobs)
+
+    job = np.repeat(np.arange(jobs), length)
+    counts = length.astype(np.int64)
+    position = np.arange(len(job)) - np.repeat(np.cumsum(counts) - counts, counts)
+    ts = opened[job] + _since_first(rng.integers(5 * _SECOND, 15 * _SECOND, len(job)), counts)
+    last = position == counts[job] - 1
+    start, load, end, fail = 0, 1, 2, 3
+    kind = np.where(position == 0, start, np.where(last, np.where(leaks[job], fail, end), load))
+    rising = _since_first(rng.integers(1, 8, len(job)), counts)
+    wavering = rng.integers(-12, 13, len(job))
+    tenths = rng.integers(20, 80, jobs)[job] + np.where(leaks[job], rising, wavering)
+    cpu = rng.integers(0, 1001, len(job)) / 10
+
+    order = np.argsort(ts, kind="stable")[:rows]
+    return pa.table(
+        {
+            "ts": _timestamps(ts[order]),
+            "kind": _strings(["Start", "Load", "End", "Fail"], kind[order]),
+            "job": job[order],
+            "machine": _strings([f"node-{number}" for number in range(1, machines + 1)], where[job[order]]),
+            "cpu": cpu[order],
+            "memory": tenths[order] / 10,
+        }
+    )
+
+
+# ------------------------------------------------------------------ streams of any size
+
+STREAMS: dict[str, Callable[..., pa.Table]] = {
+    "stock": stock,
+    "rfid": rfid,
+    "clicks": clicks,
+    "cluster": cluster,
+}
+_NUMBERED = {"rfid": "tag_id", "cluster": "job"}  # goods and jobs are new ones in each part
+_PART = 1 << 20
+
+
+def stream(name: str, rows: int, *, seed: int = 0, part: int = _PART, **options: Any) -> Iterator[pa.Table]:
+    """A stream of `rows` rows in parts, one in memory at a time: "stock", "rfid", "clicks" or "cluster".
+
+    The first part is what the function of that name gives for so many rows; the others go on after it, prices from
+    where they stood, goods and jobs with new numbers. So the same seed gives the same stream for one size of
+    part, and a stream that fits one part is the function's table.
+
+    >>> from augury.generate import stock, stream
+    >>> [t.num_rows for t in stream("stock", 2500, part=1000)]
+    [1000, 1000, 500]
+    >>> next(stream("stock", 100, seed=3)).equals(stock(100, seed=3))
+    True
+    """
+    if name not in STREAMS:
+        raise ValueError(f"there is no stream {name!r}; there are {', '.join(STREAMS)}")
+    _at_least(0, rows=rows)
+    _at_least(1, part=part)
+    items = options.pop("items", None)
+    behind: NDArray[np.int64] | None = None
+    ends = _OPENING
+    numbers = 0
+    for number, start in enumerate(range(0, max(rows, 1), part)):
+        size = min(part, rows - start)
+        own_seed = seed if number == 0 else [seed, number]
+        if items is not None:  # as many of all goods as this part has of all rows
+            share = items * (start + size) // max(rows, 1) - items * start // max(rows, 1)
+            options["items"] = share if rows <= part else min(share, size // 3)
+        if name == "stock":
+            given = {"symbols": 2, "p_up": 0.7, "p_down": 0.15, **options}
+            table = _ticks(size, **given, seed=own_seed, before=behind)
+            behind = _last_prices(table, given["symbols"], behind)
+            table = _shifted(table, "ts", start)
+        else:
+            table = STREAMS[name](size, seed=own_seed, **options)
+            if number:
+                table = _shifted(table, "ts", ends + _SECOND - _OPENING)
+            if name in _NUMBERED:
+                table = _shifted(table, _NUMBERED[name], numbers)
+        if table.num_rows:
+            ends = _numbers(table, "ts")[-1]
+            if name in _NUMBERED:
+                numbers = int(_numbers(table, _NUMBERED[name]).max()) + 1
+        yield table
+
+
+def disturbed(
+    parts: Iterable[pa.Table],
+    *,
+    delay: int,
+    disorder: float = 0.0,
+    late: float = 0.0,
+    duplicates: float = 0.0,
+    time: str = "ts",
+    seed: int = 0,
+) -> Iterator[pa.Table]:
+    """The rows of a stream that is sorted by time, in the order in which they arrive.
+
+    A share `disorder` arrives up to `delay` after its time, so it is never late for who waits that long. A share
+    `late` arrives 2 to 10 times `delay` after it, so it is (but at the stream's very end, where nothing comes that
+    would make it so). A share `duplicates` arrives twice, the second time up
+    to `delay` after the first. `delay` is in units of the time column as it is stored (microseconds in the streams
+    here, ticks for stock). What must wait is held back, so the parts are of other sizes than they came.
+
+    >>> from augury.generate import disturbed, stream
+    >>> rows = pa.concat_tables(disturbed(stream("stock", 1000), delay=50, disorder=0.2))
+    >>> sorted(rows["ts"].to_pylist()) == list(range(1000)), rows["ts"].to_pylist() == list(range(1000))
+    (True, False)
+    """
+    _probability(disorder=disorder, late=late, duplicates=duplicates)
+    _at_least(0 if disorder == late == duplicates == 0 else 1, delay=delay)
+    waiting: pa.Table | None = None
+    due = np.empty(0, np.int64)
+    for number, part in enumerate(parts):
+        rng = np.random.default_rng([seed, number, 1])
+        ts, rows = _numbers(part, time), part.num_rows
+        after = np.where(rng.random(rows) < disorder, rng.integers(0, delay + 1, rows), 0)
+        after = np.where(rng.random(rows) < late, rng.integers(2 * delay, 10 * delay + 1, rows), after)
+        twice = np.flatnonzero(rng.random(rows) < duplicates)
+        arrival = ts + after
+        again = arrival[twice] + rng.integers(0, delay + 1, len(twice))
+        everything = [part] if waiting is None else [waiting, part]
+        table = pa.concat_tables([*everything, part.take(pa.array(twice))])
+        arrives = np.concatenate([due, arrival, again])
+        order = np.argsort(arrives, kind="stable")
+        # The next part begins where this one ends, so what arrives before that can go.
+        ready = int(np.searchsorted(arrives[order], ts[-1])) if rows else 0
+        yield table.take(pa.array(order[:ready])).combine_chunks()
+        waiting, due = table.take(pa.array(order[ready:])).combine_chunks(), arrives[order[ready:]]
+    if waiting is not None and waiting.num_rows:
+        yield waiting
+
+
+def _numbers(table: pa.Table, column: str) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = table.column(column).cast(pa.int64()).to_numpy()
+    return found
+
+
+def _shifted(table: pa.Table, column: str, by: int) -> pa.Table:
+    """The table with a number added to one of its columns."""
+    field = table.schema.field(column)
+    values = pa.array(_numbers(table, column) + by).cast(field.type)
+    return table.set_column(table.schema.get_field_index(column), field, values)
+
+
+def _last_prices(ticks: pa.Table, symbols: int, before: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Where each symbol stands after the ticks; one that had none yet starts at 500."""
+    last = np.full(symbols, 500, np.int64) if before is None else before.copy()
+    last[_numbers(ticks, "symbol") - 1] = _numbers(ticks, "price")  # of equal places the last one counts
+    return last
 
 
 def _since_first(step: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:

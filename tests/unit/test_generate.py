@@ -1,10 +1,13 @@
+import itertools
+
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from augury.generate import clicks, rfid, stock
+from augury.generate import STREAMS, clicks, cluster, disturbed, rfid, stock, stream
 
-GENERATORS = [rfid, stock, clicks]
+GENERATORS = [rfid, stock, clicks, cluster]
 
 
 def is_sorted(column):
@@ -145,3 +148,110 @@ def test_clicks_form_a_funnel():
     buy, cart, view = kinds
     assert buy / cart == pytest.approx(0.5, abs=0.05)
     assert cart / view == pytest.approx(0.3 * 0.3, abs=0.02)  # 0.3 of the sessions, of 1 / 0.3 views each
+
+
+def test_cluster_columns_and_ranges():
+    table = cluster(20_000, machines=7)
+    assert table.schema.names == ["ts", "kind", "job", "machine", "cpu", "memory"]
+    assert len(pc.unique(table["machine"])) == 7
+    assert pc.min_max(table["cpu"]).as_py()["max"] <= 100
+    assert pc.min(table["memory"]).as_py() > 0
+    with pytest.raises(ValueError, match="machines=0"):
+        cluster(10, machines=0)
+
+
+@pytest.mark.parametrize("leaking", [0.0, 0.1, 1.0])
+def test_cluster_jobs_fail_exactly_if_their_memory_only_rises(leaking):
+    table = cluster(30_000, leaking=leaking, seed=4)
+    jobs = {}
+    for row in table.to_pylist():
+        jobs.setdefault(row["job"], []).append((row["kind"], row["memory"], row["machine"]))
+    whole = [rows for rows in jobs.values() if rows[0][0] == "Start" and rows[-1][0] in ("End", "Fail")]
+    assert len(whole) > 1500
+    assert all(len({machine for _, _, machine in rows}) == 1 for rows in whole)
+    failed = 0
+    for rows in whole:
+        memory = [m for _, m, _ in rows]
+        rises = all(a < b for a, b in itertools.pairwise(memory))
+        assert rises or rows[-1][0] == "End"
+        failed += rows[-1][0] == "Fail"
+    assert failed / len(whole) == pytest.approx(leaking, abs=0.02)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_stream_in_parts(name):
+    parts = list(stream(name, 2500, seed=3, part=1000))
+    assert [part.num_rows for part in parts] == [1000, 1000, 500]
+    assert parts[0].equals(STREAMS[name](1000, seed=3))
+    whole = pa.concat_tables(parts)
+    assert is_sorted(whole["ts"])
+    assert whole.equals(pa.concat_tables(stream(name, 2500, seed=3, part=1000)))
+    assert not whole.equals(pa.concat_tables(stream(name, 2500, seed=4, part=1000)))
+    assert [part.num_rows for part in stream(name, 0)] == [0]
+
+
+def test_prices_go_on_from_part_to_part():
+    whole = pa.concat_tables(stream("stock", 5000, symbols=3, part=500))
+    assert whole["ts"].to_pylist() == list(range(5000))
+    assert all(set(moves(whole, symbol).tolist()) <= {-1, 0, 1} for symbol in (1, 2, 3))
+
+
+def test_goods_of_one_part_are_not_those_of_another():
+    parts = list(stream("rfid", 3000, items=500, part=1000))
+    tags = [set(part["tag_id"].to_pylist()) for part in parts]
+    assert not tags[0] & tags[1]
+    assert not tags[1] & tags[2]
+    assert sum(part["kind"].to_pylist().count("Exit") for part in parts) == 500
+
+
+def test_a_stream_refuses():
+    with pytest.raises(ValueError, match="there is no stream 'stocks'"):
+        next(stream("stocks", 10))
+    with pytest.raises(ValueError, match="part=0"):
+        next(stream("stock", 10, part=0))
+
+
+def arrived(**disturbance):
+    parts = stream("stock", 20_000, part=3000)
+    return pa.concat_tables(disturbed(parts, delay=50, **disturbance))
+
+
+def lateness(table):
+    """How far each row's time lies behind the greatest one before it."""
+    ts = table["ts"].to_numpy()
+    return np.maximum.accumulate(ts) - ts
+
+
+def test_undisturbed_is_as_it_was():
+    assert arrived().equals(pa.concat_tables(stream("stock", 20_000, part=3000)))
+
+
+def test_disorder_is_never_late():
+    table = arrived(disorder=0.3, seed=2)
+    behind = lateness(table)
+    assert behind.max() <= 50
+    assert (behind > 0).mean() == pytest.approx(0.3, abs=0.03)
+    assert sorted(table["ts"].to_pylist()) == list(range(20_000))
+
+
+def test_late_rows_are():
+    table = arrived(late=0.05, seed=2)
+    behind = lateness(table)
+    assert (behind > 50).mean() == pytest.approx(0.05, abs=0.01)
+    assert behind.max() <= 500
+    before_the_end = table["ts"].to_numpy() < 20_000 - 500
+    assert set(np.unique(behind[(behind <= 50) & before_the_end])) == {0}
+
+
+def test_duplicates_are_whole_rows():
+    table = arrived(duplicates=0.1, seed=2)
+    assert table.num_rows / 20_000 == pytest.approx(1.1, abs=0.01)
+    assert len(set(map(tuple, (row.values() for row in table.to_pylist())))) == 20_000
+    assert lateness(table).max() <= 50
+
+
+def test_disturbance_needs_a_delay():
+    with pytest.raises(ValueError, match="delay=0"):
+        list(disturbed(stream("stock", 10), delay=0, late=0.1))
+    with pytest.raises(ValueError, match=r"late=1\.5"):
+        list(disturbed(stream("stock", 10), delay=1, late=1.5))
