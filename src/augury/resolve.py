@@ -245,7 +245,9 @@ def result_type(expr: Expr) -> pa.DataType:
     match type_.kind:
         case Kind.TIMESTAMP:
             return pa.timestamp("us", tz=getattr(type_.arrow, "tz", None))
-        case Kind.DECIMAL | Kind.LIST | Kind.OPAQUE if type_.arrow is not None:
+        case Kind.LIST | Kind.OPAQUE if type_.arrow is not None:
+            return type_.arrow
+        case Kind.DECIMAL if type_.arrow is not None:
             return storage(type_.arrow)
     return _PLAIN[type_.kind]
 

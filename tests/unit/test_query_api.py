@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import augury as ag
+from augury.expr.types import UNORDERED, from_arrow
 
 
 @pytest.fixture(params=["definition", "auto"])
@@ -454,6 +455,19 @@ def test_every_type_of_arrow_is_carried_unchanged(column, chunked, plan):
     )
     assert rows(ag.expand(packed)) == rows(series)
     assert ag.expand(packed).schema == series.schema
+
+
+@pytest.mark.parametrize("column", ARROW.values(), ids=ARROW)
+def test_aggregates_of_every_type_of_arrow_are_the_definitions(column):
+    table = pa.table({"ts": [1, 2, 3], "kind": ["A", "B", "B"], "v": column})
+    query = "PATTERN SEQ(A a, B+ b[]) RETURN first(b[].v) AS f, last(b[].v) AS l, count(b[].v) AS c, a.v IS NULL AS n"
+    if from_arrow(column.type).kind not in UNORDERED:
+        query += ", min(b[].v) AS least, max(b[].v) AS most"
+    wanted, got = (
+        ag.sase(query).match(table, time="ts", type="kind", plan=p) for p in ("definition", "auto")
+    )
+    assert got.schema == wanted.schema
+    assert rows(got) == rows(wanted)
 
 
 ORDERED = {name: column for name, column in ARROW.items() if name != "union"}

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from augury.engines.kernels import fold
 from augury.expr.columns import Column, evaluate, from_arrow, to_arrow
+from augury.expr.domain import Decimals, Texts
+from augury.expr.inputs import CODED
 from augury.expr.physical import take
 from augury.expr.tree import Agg, At, Attr, Expr, Len, typed
 from augury.expr.types import Kind, Type
 from augury.match.rows import Matches, Slot, as_list, is_plain, taken
 from augury.pattern import references
 from augury.resolve import Resolved, item_type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Run = Callable[[Callable[..., Any]], Callable[..., Any]]
 """How a kernel of ours is run: compiled, or as it is."""
@@ -123,8 +126,6 @@ class Values:
 
 def ordered_words(column: Column, of: Type) -> Any:
     """Numbers in the order of the values."""
-    if isinstance(column.values, np.ndarray) and column.values.dtype != object:
-        return column.values
-    whole = to_arrow(column, of)
-    whole = whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
-    return pc.rank(whole, sort_keys="ascending", tiebreaker="dense").to_numpy()
+    if of.kind is Kind.DECIMAL:
+        return Decimals([column], ()).codes(column)
+    return Texts(of.kind, [column], ()).codes(column) if of.kind in CODED else column.values

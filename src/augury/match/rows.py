@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from augury.expr.tree import Attr, Expr, Name
-from augury.expr.types import storage
+from augury.expr.tree import Agg, Attr, Expr, Name, typed
+from augury.expr.types import UNORDERED, storage
 from augury.match.gather import gather, one_array
 from augury.match.identity import match_ids
 from augury.resolve import Resolved
@@ -136,17 +136,23 @@ def counts_of_words(words: Rows) -> pa.Array:
 
 
 def is_plain(expr: Expr) -> bool:
-    """Whether an item of RETURN is gathered, not computed."""
+    """Whether an item of RETURN is gathered, not computed: of nested values the first and last are, too."""
+    match expr:
+        case Agg(fn="first" | "last", arg=Attr()):
+            return typed(expr).kind in UNORDERED
     return isinstance(expr, Name | Attr)
 
 
 def referenced(expr: Expr, found: Matches, table: pa.Table, query: Resolved) -> pa.Array:
     """A variable's events, or one attribute of them."""
-    assert isinstance(expr, Name | Attr)
+    assert isinstance(expr, Name | Attr | Agg)
     var = expr.name if isinstance(expr, Name) else expr.var
     slot = found.slots[[c.var for c in query.pattern.positives].index(var)]
     if isinstance(expr, Name):
         return events(table, slot)
+    if isinstance(expr, Agg):
+        assert isinstance(expr.arg, Attr)
+        return taken(table.column(expr.arg.name), slot.first if expr.fn == "first" else slot.last)
     column = table.column(expr.name)
     match expr.at.value:
         case "[]":
