@@ -110,3 +110,15 @@ def test_a_count_beyond_38_digits_is_null_and_one_before_is_exact() -> None:
     twice = pa.table({"ts": np.arange(400), "kind": pa.array((["A"] * 199 + ["B"]) * 2)})
     windowed = results("PATTERN SEQ(A+ a[], B b) WITHIN 100", twice, "count")["compiled"]
     assert [int(n) for n in windowed["count"].to_pylist()] == [2**99 - 1] * 2
+
+
+def test_a_count_of_39_digits_is_told_by_its_multiple_of_a_power_of_two() -> None:
+    """2**126 lies below 10**38, and what wide numbers hold is taken by it."""
+    kinds = ["A"] * 120 + ["C"] + ["A"] * 6 + ["C", "B", "A", "C", "B"]
+    table = pa.table({"ts": np.arange(len(kinds)), "kind": pa.array(kinds)})
+    first, before = 2**120 - 1, 2**126 - 1
+    assert 2**126 < first + before < 10**38 < first + before + 2**127 - 1
+    found = results("PATTERN SEQ(A+ a[], C c, B b)", table, "count")
+    for how in ("compiled", "plain"):
+        counts = [None if n is None else int(n) for n in found[how]["count"].to_pylist()]
+        assert counts == [first + before, None], how

@@ -13,7 +13,7 @@ import numpy as np
 
 from augury.engines import eager
 from augury.engines.backtrack_source import FARTHEST, READS, SIZE, TOP, backtrack_source
-from augury.engines.eager_source import Options, Source
+from augury.engines.generated import Options, Source
 from augury.engines.kernels import control as ctl
 from augury.engines.kernels.path import gather_path
 from augury.errors import LimitError

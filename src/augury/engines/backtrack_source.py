@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from augury.automaton import Action, Automaton
-from augury.engines.eager_source import Array, Source
+from augury.engines.generated import Array, Source
 from augury.engines.guard_source import GuardCode
 from augury.engines.kernels import control as ctl
 from augury.engines.register_source import RegisterCode
@@ -106,7 +106,7 @@ class _Kernel:
             *constants,
         ]
         text = f"def kernel({', '.join(names)}):\n{w.text()}"
-        return Source(text, tuple(columns), tuple(arrays), tuple(self.guards.bits), tuple(constants), ())
+        return Source(text, tuple(columns), tuple(arrays), tuple(self.guards.bits), tuple(constants))
 
     def start(self) -> None:
         """The run that the event starts, if it begins the first component."""

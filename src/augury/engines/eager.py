@@ -22,7 +22,8 @@ from augury.automaton import Absent, Automaton, lower
 from augury.engines import absence
 from augury.engines.batch import COMPILED_FROM, prepare
 from augury.engines.compiling import compiled, compiled_source, plain
-from augury.engines.eager_source import Options, Source, eager_source
+from augury.engines.eager_source import eager_source
+from augury.engines.generated import Options, Source
 from augury.engines.kernels import control as ctl
 from augury.engines.kernels import counts as counting
 from augury.engines.kernels import graph, runs
@@ -44,6 +45,7 @@ Ints = npt.NDArray[np.int64]
 PAUSE = 1 << 20  # events between two looks at the world
 PIECE = 1 << 20  # bound events in one piece of output
 MAX_NODES = 200_000_000
+MOST = 1.5e38  # a count about as large as this has more digits than a decimal, whatever its roundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +216,6 @@ class Evaluation:
             **self.inputs.helpers(compilable=self.fast),
             **self.functions,
         }
-        names.update((name, getattr(counting, name)) for name in source.helpers)
         if self.fast:
             return compiled_source(source.text, "kernel", names)
         return plain(source.text, "kernel", names)
@@ -336,8 +337,9 @@ class Evaluation:
             store = CountStore(self, wide=True)
             found = [store.read(count) for count in self.drive(store)]
         events, words = zip(*found, strict=True) if found else ((), ())
+        words_of = 3 if store.wide else 1
         none = np.empty(0, np.int64)
-        return np.concatenate([none, *events]), np.concatenate([none.reshape(0, store.parts), *words])
+        return np.concatenate([none, *events]), np.concatenate([np.empty((0, words_of), np.int64), *words])
 
     def surviving(self, found: Matches) -> Matches:
         """The matches that no absence breaks."""
@@ -408,27 +410,27 @@ class CountStore:
     def __init__(self, evaluation: Evaluation, *, wide: bool) -> None:
         self.evaluation = e = evaluation
         self.wide = wide
-        self.parts = 4 if wide else 1  # words of a total
+        self.types = ("i8", "i8", "f8") if wide else ("i8",)  # of a number's words
         self.width, self.rows, self.room = 64, 256, 1 << 12
         self._allocate()
-        self.done = e.array("i8", self.parts)
-        self.out_event, self.out_words = e.array("i4", 1 << 12), e.array("i8", self.parts << 12)
+        self.out_event = e.array("i4", 1 << 12)
+        self.out = [e.array(t, 1 << 12) for t in self.types]
 
     def _allocate(self) -> None:
         e = self.evaluation
-        self.starts = e.array("i4", self.width)
-        self.base, self.first, self.beyond = (e.array("i4", self.rows) for _ in range(3))
-        self.totals = e.array("i8", self.parts * self.rows)
-        self.words = [e.array("i8", self.room) for _ in range(3 if self.wide else 1)]
+        self.starts, self.scattered = e.array("i4", self.width), e.array("i4", self.width)
+        self.first, self.beyond = e.array("i4", self.rows), e.array("i4", self.rows)
+        self.place = e.array("i8", self.rows)
+        self.words = [e.array(t, self.room) for t in self.types]
 
     def arrays(self) -> tuple[Any, ...]:
-        rows = (self.starts, self.base, self.first, self.beyond, self.totals)
-        return (*rows, *self.words, self.done, self.out_event, self.out_words)
+        rows = (self.starts, self.first, self.beyond, self.place, self.scattered)
+        return (*rows, *self.words, self.out_event, *self.out)
 
     def more_results(self) -> None:
         e, room = self.evaluation, 2 * len(self.out_event)
         self.out_event = e.longer(self.out_event, "i4", room)
-        self.out_words = e.longer(self.out_words, "i8", self.parts * room)
+        self.out = [e.longer(a, t, room) for a, t in zip(self.out, self.types, strict=True)]
 
     def make_room(self, control: Any, arrays: dict[str, Any], oldest: int, *, full: bool) -> None:
         """Live rows to the front, expired first events away; larger arrays if half would be full."""
@@ -445,31 +447,47 @@ class CountStore:
 
         e.renumber(control, arrays, renumbered)
         live = np.concatenate(found)
-        head, tail = int(control[ctl.HEAD]), int(control[ctl.TAIL])
+        head, tail, need = (int(control[k]) for k in (ctl.HEAD, ctl.TAIL, ctl.NEED))
         size = tail - head + 1
-        base, first, beyond = self.base, self.first, self.beyond
-        starts, totals, words = self.starts, self.totals, self.words
-        lengths = np.minimum(np.array(beyond)[live], tail) - np.maximum(np.array(first)[live], head)
+        first, beyond, place = self.first, self.beyond, self.place
+        starts, words = self.starts, self.words
+        stored = live[np.array(place)[live] != counting.UNIT]
+        lengths = np.array(beyond)[stored] - np.maximum(np.array(first)[stored], head)
         self.width = _room_for(2 * size, self.width)
-        self.rows = _room_for(4 * len(live) + 8, self.rows)
-        self.room = _room_for(2 * int(np.maximum(lengths, 0).sum()) + 4 * (len(live) + 2) * size, self.room)
+        self.rows = _room_for(2 * (len(live) + need) + 8, self.rows)
+        self.room = _room_for(2 * int(np.maximum(lengths, 0).sum()) + 4 * (need + 1) * size, self.room)
         self._allocate()
         self.starts[: tail - head] = starts[head:tail]
         rows = e.listed(live)
-        places = (self.base, self.first, self.beyond)
-        control[ctl.USED] = e.run(counting.pack_rows)(rows, head, first, beyond, *places)
+        ends = (self.first, self.beyond, self.place)
+        control[ctl.USED] = e.run(counting.pack_rows)(rows, head, first, beyond, place, *ends)
         for old, new in zip(words, self.words, strict=True):
-            e.run(counting.pack_words)(rows, head, base, first, old, *places, new)
-        kept = np.array(totals).reshape(-1, self.parts)[live].ravel()
-        self.totals[: len(kept)] = e.listed(kept)
+            e.run(counting.pack_words)(rows, head, place, old, *ends, new)
         control[ctl.NODES] = len(live)
         control[ctl.HEAD], control[ctl.TAIL] = 0, tail - head
 
     def read(self, count: int) -> tuple[Ints, Ints]:
-        """The events that completed matches, and how many: the words of each number."""
+        """The events that completed matches, and how many: one word each, or two and whether they say it all."""
         events = np.array(self.out_event[:count], np.int64)
-        words = np.array(self.out_words[: self.parts * count], np.int64).reshape(count, self.parts)
-        kept = words.any(axis=1)
+        if not self.wide:
+            words = np.array(self.out[0][:count], np.int64)
+            kept = np.flatnonzero(words)
+            return events[kept], words[kept].reshape(-1, 1)
+        low, high = (np.array(a[:count], np.int64).astype(np.uint64) for a in self.out[:2])
+        about = np.array(self.out[2][:count], np.float64)
+        said = low.astype(np.float64) + high.astype(np.float64) * 2.0**63
+        large = about > MOST
+        times = np.where(large, 0, np.rint((about - said) / 2.0**126)).astype(np.uint64)
+        one, two = np.uint64(1), np.uint64(62)
+        words = np.stack(
+            [
+                (low | (high & one) << np.uint64(63)).view(np.int64),
+                (high >> one | times << two).view(np.int64),
+                large.astype(np.int64),
+            ],
+            axis=1,
+        )
+        kept = np.flatnonzero(about)
         return events[kept], words[kept]
 
     def finish(self, control: Any) -> None:

@@ -116,7 +116,7 @@ COUNT = pa.decimal128(38, 0)
 
 
 def counts_of_words(words: Rows) -> pa.Array:
-    """Numbers as decimals: one word each, or three of 60 bits and, if the fourth is not 0, too large to know.
+    """Numbers as decimals: one word each, or two and, if the third is not 0, too large to know.
 
     A count that 38 digits do not hold is null.
     """
@@ -124,12 +124,9 @@ def counts_of_words(words: Rows) -> pa.Array:
     high = np.zeros_like(low)
     valid = np.ones(len(low), np.bool_)
     if words.shape[1] > 1:
-        w1, w2 = words[:, 1].astype(np.uint64), words[:, 2].astype(np.uint64)
-        low |= w1 << np.uint64(60)
-        high = w1 >> np.uint64(4) | w2 << np.uint64(56)
+        high = words[:, 1].astype(np.uint64)
         top, rest = np.uint64(10**38 >> 64), np.uint64(10**38 & (2**64 - 1))
-        below = (high < top) | ((high == top) & (low < rest))
-        valid = (words[:, 3] == 0) & (w2 < np.uint64(1 << 8)) & below
+        valid = (words[:, 2] == 0) & ((high < top) | ((high == top) & (low < rest)))
     values = pa.py_buffer(np.stack([low, high], axis=1).tobytes())
     mask = pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
     return pa.Array.from_buffers(COUNT, len(low), [None if valid.all() else mask, values])

@@ -1,0 +1,38 @@
+"""What a generated kernel is, and what of it is chosen when it is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A growing array of the kernel: of a state's runs, or of the runs that take the event at hand."""
+
+    name: str
+    state: int
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A generated kernel: its text, and the arrays that it works on."""
+
+    text: str
+    columns: tuple[tuple[str, int, bool], ...]  # (name, derived column, whether it is the null mask)
+    arrays: tuple[Array, ...]
+    bits: tuple[int, ...]  # by arc: its place in the mask, -1 for none
+    constants: tuple[str, ...]  # what the expressions read besides
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What of a plan's kernel is chosen when it is run."""
+
+    windowed: bool
+    counting: bool = False
+    wide: bool = False  # counts of three words
+    clear: bool = False  # a completed match ends all runs of its partition
+    apart: bool = False  # runs of different first events are never merged: a root knows its matches' start
+    bounded: bool = False  # absences bound the first events of the matches that an event completes
+    profile: bool = False
