@@ -81,6 +81,12 @@ def test_files_globs_and_folders_are_one_table(folder, readings):
         assert run("match", "theft.sase", *data, *ROLES).stdout.count("\n") == len(expected(readings))
 
 
+def test_columns_of_json_keep_their_order(folder):
+    (folder / "s.jsonl").write_text('{"b":"2024-01-31","a":1,"ts":"2024-01-31 10:00:00"}\n')
+    found = run("match", "PATTERN A a", "s.jsonl", "-t", "ts", "--column", "a:string").stdout
+    assert list(json.loads(found)["a"]) == ["b", "a", "ts"]
+
+
 def test_structs_and_lists_in_csv_and_json(folder):
     (folder / "s.csv").write_text("ts,kind,x\n1,A,1.0\n2,B,\n3,B,2.5\n")
     query = "PATTERN SEQ(A a, B+ b[])"
@@ -215,7 +221,7 @@ CASES = [
     (["theft.sase", "r.parquet", "-o", "no/r.csv"], 2, "there is no folder no to write r.csv into"),
     (["theft.sase", "r.parquet", "-o", "r.xyz"], 2, "r.xyz does not tell a format"),
     (["theft.sase", "r.parquet", "-f", "xml"], 2, "--format xml is not known"),
-    (["theft.sase", "r.parquet", "-o", "/dev/full", "-f", "csv"], 1, "no space is left on the device"),
+    (["theft.sase", "r.parquet", "-o", "/dev/full", "-f", "csv"], 1, "no space left on device"),
     (["PATTERN SEQ(Shelf a, Exit b) WHERE a.tag = 1", "r.parquet"], 3, "hint: did you mean tag_id?"),
 ]
 
@@ -458,3 +464,16 @@ def test_completion_offers_columns_and_files(folder, readings):
     assert offered("augury match theft.sase r.parquet --time ") == ["ts", "kind", "tag_id", "reader"]
     assert offered("augury match th") == ["theft.sase"]
     assert offered("augury match theft.sase --output l") == ["longest"]
+
+
+def test_columns_that_paths_tell(folder, readings):
+    for day, k in (("2024-01-01", 0), ("2024-01-02", 1), ("__HIVE_DEFAULT_PARTITION__", 2)):
+        (folder / f"d/day={day}/shop=%C3%A9%20{k}").mkdir(parents=True)
+        pq.write_table(readings.slice(k * 200, 200), f"d/day={day}/shop=%C3%A9%20{k}/part.parquet")
+    (folder / "d/_SUCCESS").touch()
+    query = "PATTERN Exit a WHERE a.day = '2024-01-02' RETURN a.shop, a.day"
+    found = run("match", query, "d", *ROLES)
+    assert found.exit_code == 0, found.stderr
+    rows = [json.loads(line) for line in found.stdout.splitlines()]
+    assert {(row["a_shop"], row["a_day"]) for row in rows} == {("é 1", "2024-01-02")}
+    assert len(rows) == readings.slice(200, 200)["kind"].to_pylist().count("Exit")

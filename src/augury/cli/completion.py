@@ -19,7 +19,8 @@ def files(incomplete: str) -> list[str]:
 
 def columns(ctx: typer.Context, incomplete: str) -> list[str]:
     """Columns of the command's DATA that begin so."""
-    from augury.cli.inputs import STDIN, data_from
+    from augury.cli.files import STDIN
+    from augury.cli.inputs import data_from
     from augury.errors import AuguryError
 
     # While an option still lacks its value, what stands before it has not been given to QUERY and DATA yet.
@@ -39,7 +40,7 @@ def _begun(words: tuple[str, ...], incomplete: str) -> list[str]:
 
 def formats(incomplete: str) -> list[str]:
     """Formats that are read."""
-    from augury.cli.inputs import FORMATS
+    from augury.cli.files import FORMATS
 
     return _begun(FORMATS, incomplete)
 

@@ -1,173 +1,24 @@
-"""From words at a prompt to a query and a table: files, globs, folders and standard input.
+"""From files to one table.
 
-A file's format is told by its name, or else by how it begins. Several files are one table: columns go by
-name, a column that a file lacks is null there, and types that differ are widened if nothing is lost.
+Several files are one table: columns go by name, a column that a file lacks is null there, and types that differ
+are widened if nothing is lost.
 """
 
 from __future__ import annotations
 
-import difflib
-import glob
-import io
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import IO, Any, cast
+from dataclasses import dataclass, field
+from typing import IO, Any
 
 import pyarrow as pa
 
 from augury.cli import textfiles
+from augury.cli.files import STDIN, Source, sources_from
 from augury.cli.screen import Meter
-from augury.cli.trouble import UsageError, of_the_system
+from augury.cli.trouble import of_the_system
 from augury.cli.types import shown
-from augury.errors import DataError, QueryError
-from augury.query import Query, from_json, sase
-
-STDIN = "-"
-FORMATS = ("parquet", "arrow", "csv", "jsonl")
-ENDINGS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".ipc": "arrow",
-    ".feather": "arrow",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-}
-PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
-_MAGIC = ((b"PAR1", "parquet"), (b"ARROW1", "arrow"), (b"\xff\xff\xff\xff", "arrow"))
-
-
-# ------------------------------------------------------------------ queries
-
-
-def query_from(given: str, params: Sequence[str] = ()) -> Query:
-    """The query that was given as text, as a file's name, or as `-` for standard input."""
-    text = _query_text(given)
-    values = dict(_parameter(p) for p in params)
-    if text.lstrip().startswith("{"):
-        if values:
-            raise UsageError("a query in JSON has its parameters with it; leave out --param")
-        return from_json(text)
-    return sase(text, **values)
-
-
-@contextmanager
-def naming(given: str) -> Iterator[None]:
-    """Give a query's error the name of the file that the query came from."""
-    try:
-        yield
-    except QueryError as error:
-        if error.span is not None and not _looks_like_text(given):
-            error.add_note(f"in {given}" if given != STDIN else "in the query from standard input")
-        raise
-
-
-def _looks_like_text(given: str) -> bool:
-    return "\n" in given or given.lstrip()[:8].lower() == "pattern " or len(given) > 1000
-
-
-def _query_text(given: str) -> str:
-    if given == STDIN:
-        return _decoded(sys.stdin.buffer.read(), "standard input")
-    looks_like_text = _looks_like_text(given)
-    if not looks_like_text and Path(given).is_file():
-        return _decoded(_bytes_of(given), given)
-    if not looks_like_text and (" " not in given.strip() or Path(given).suffix in (".sase", ".txt", ".json")):
-        raise UsageError(
-            f"there is no file {given}, and a query begins with PATTERN, as in "
-            "'PATTERN SEQ(Login a, Transfer b) WITHIN 5 minutes'" + _similar(given)
-        )
-    return given
-
-
-def _bytes_of(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise DataError(of_the_system(error)) from None
-
-
-def _decoded(data: bytes, name: str) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise QueryError(
-            f"{name} is no text in UTF-8: byte {error.start + 1} is 0x{data[error.start]:02x}"
-        ) from None
-
-
-def _parameter(text: str) -> tuple[str, Any]:
-    """`limit=5` as a name and a value: a number, true, false or null if it reads as one, otherwise a string."""
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise UsageError(f"--param {text!r} gives no value; write it as in limit=5")
-    name, _, as_type = name.partition(":")
-    if as_type:
-        from augury.cli.types import type_named
-
-        wanted = type_named(as_type)
-        try:
-            return name, pa.scalar(value).cast(wanted).as_py()
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise UsageError(f"--param {text!r}: {value!r} is no {shown(wanted)}") from None
-    words: dict[str, Any] = {"true": True, "false": False, "null": None}
-    if value.lower() in words:
-        return name, words[value.lower()]
-    for number in (int, float):
-        try:
-            return name, number(value)
-        except ValueError:
-            continue
-    return name, value
-
-
-# ------------------------------------------------------------------ data
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One file to be read, or standard input: then `stream` can be looked into before it is read."""
-
-    path: str
-    format: str
-    packed: str | None = None
-    stream: Any = None
-
-    @property
-    def name(self) -> str:
-        return "standard input" if self.path == STDIN else self.path
-
-    @property
-    def size(self) -> int | None:
-        return None if self.path == STDIN else Path(self.path).stat().st_size
-
-    def head(self, size: int) -> bytes:
-        """How the file begins; it can still be read whole after that."""
-        if self.stream is not None:
-            return bytes(self.stream.peek(size)[:size])
-        with Path(self.path).open("rb") as file:
-            return file.read(size)
-
-    def start(self, size: int) -> bytes:
-        """How the content begins, unpacked; it can still be read whole after that."""
-        if self.packed is None:
-            return self.head(size)
-        with self.unpacked() as file:
-            return bytes(file.read(size))
-
-    @contextmanager
-    def unpacked(self, meter: Meter | None = None) -> Iterator[Any]:
-        """The content as a stream that Arrow reads; what is read of the file is told to the meter."""
-        with self.stream or Path(self.path).open("rb") as raw:
-            file = pa.PythonFile(raw if meter is None else _Counted(raw, meter), mode="r")
-            yield file if self.packed is None else pa.CompressedInputStream(file, self.packed)
+from augury.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +39,7 @@ class Data:
 
     def schema(self) -> pa.Schema:
         """The columns: from the metadata, or from how a file of text begins."""
-        schemas = [self._typed(s, _schema_of(s, self.text)) for s in self.sources]
+        schemas = [self._schema_of(s) for s in self.sources]
         return _unified([(s, schema) for s, schema in zip(self.sources, schemas, strict=True)])
 
     def read(self, columns: Sequence[str] | None = None, *, quiet: bool = False) -> pa.Table:
@@ -196,7 +47,9 @@ class Data:
         sizes = [s.size for s in self.sources]
         total = None if any(size is None for size in sizes) else sum(size or 0 for size in sizes)
         with Meter.of_bytes(f"reading {self.name}", total, quiet=quiet) as meter:
-            tables = [_read(source, self.text, columns, meter) for source in self.sources]
+            tables = [
+                self._with_partition(s, _read(s, self.text, columns, meter), columns) for s in self.sources
+            ]
         schema = _unified([(s, t.schema) for s, t in zip(self.sources, tables, strict=True)])
         if len(tables) == 1:
             return tables[0]
@@ -207,108 +60,49 @@ class Data:
         if len(self.sources) < 2:
             return
         for source in self.sources:
-            have = _schema_of(source, self.text).names
+            have = self._schema_of(source).names
             for role, name in names.items():
                 if name not in have:
                     raise DataError(
                         f"{source.name} has no column {name}, which {role} names; its columns are {', '.join(have)}"
                     )
 
-    def _typed(self, source: Source, schema: pa.Schema) -> pa.Schema:
-        if source.format in ("csv", "jsonl"):
-            return schema
-        types = self.text.columns
-        return pa.schema([f.with_type(types.get(f.name, f.type)) for f in schema], metadata=schema.metadata)
+    def _schema_of(self, source: Source) -> pa.Schema:
+        schema = _schema_of(source, self.text)
+        if source.format in ("parquet", "arrow"):
+            types = self.text.columns
+            fields = [f.with_type(types.get(f.name, f.type)) for f in schema]
+            schema = pa.schema(fields, metadata=schema.metadata)
+        return self._with_partition(source, schema.empty_table(), None).schema
+
+    def _with_partition(self, source: Source, table: pa.Table, columns: Sequence[str] | None) -> pa.Table:
+        """The table with the columns that its path tells; what the file itself says of them goes first."""
+        for name, value in source.partition:
+            if name not in table.schema.names and (columns is None or name in columns):
+                type_ = self._partition_type(name)
+                values = pa.repeat(pa.scalar(value, pa.string()), table.num_rows).cast(type_)
+                table = table.append_column(name, values)
+        return table
+
+    def _partition_type(self, name: str) -> pa.DataType:
+        """The type of a column of paths: what all its values can be read as, or what was asked for."""
+        if name in self.text.columns:
+            return self.text.columns[name]
+        values = pa.array({v for s in self.sources for n, v in s.partition if n == name}, pa.string())
+        for type_ in (pa.int64(), pa.date32()):
+            try:
+                values.cast(type_)
+            except pa.ArrowInvalid:
+                continue
+            return type_
+        return pa.string()
 
 
 def data_from(
     paths: Sequence[str], input_format: str | None = None, text: textfiles.TextOptions | None = None
 ) -> Data:
-    """The files that the words name: paths, globs, folders, `-`; nothing at all is standard input."""
-    if not paths:
-        if sys.stdin.isatty():
-            raise UsageError("no data: name files (parquet, CSV, JSON lines, Arrow), or - for standard input")
-        paths = (STDIN,)
-    files = [file for path in paths for file in _files(path)]
-    if files.count(STDIN) > 1:
-        raise UsageError("standard input can be read once only; give - once")
-    return Data(
-        tuple(_source(file, input_format) for file in files),
-        textfiles.TextOptions() if text is None else text,
-    )
-
-
-def _files(path: str) -> list[str]:
-    if path == STDIN:
-        return [path]
-    if Path(path).is_dir():
-        found = sorted(
-            str(f)
-            for f in Path(path).rglob("*")
-            if f.is_file() and _ending(f.name)[0] and not any(p[0] in "._" for p in f.relative_to(path).parts)
-        )
-        if not found:
-            raise DataError(f"the folder {path} has no data file: none ends in {', '.join(ENDINGS)}")
-        return found
-    if Path(path).exists():
-        return [path]
-    if glob.has_magic(path):
-        found = _matching(path)
-        if not found:
-            raise DataError(f"no file matches {path}")
-        return found
-    raise DataError(f"there is no file {path}{_similar(path)}")
-
-
-def _matching(pattern: str) -> list[str]:
-    path = Path(pattern)
-    inside = Path(path.anchor) if path.anchor else Path()
-    return sorted(str(f) for f in inside.glob(str(path.relative_to(path.anchor))) if f.is_file())
-
-
-def _similar(path: str) -> str:
-    folder = Path(path).parent
-    try:
-        names = [f.name for f in folder.iterdir()]
-    except OSError:
-        return ""
-    near = difflib.get_close_matches(Path(path).name, names, n=1, cutoff=0.7)
-    return f"; did you mean {folder / near[0]}?" if near else ""
-
-
-def _ending(name: str) -> tuple[str | None, str | None]:
-    """The format and the packing that a file's name tells."""
-    suffixes = [s.lower() for s in Path(name).suffixes]
-    packed = PACKED.get(suffixes[-1]) if suffixes else None
-    if packed:
-        suffixes.pop()
-    return ENDINGS.get(suffixes[-1]) if suffixes else None, packed
-
-
-def _source(path: str, input_format: str | None) -> Source:
-    if path == STDIN:
-        stream = io.BufferedReader(cast("io.RawIOBase", sys.stdin.buffer), textfiles.SAMPLE)
-        source = Source(path, input_format or "", None, stream)
-    else:
-        found, packed = _ending(path)
-        source = Source(path, input_format or found or "", packed)
-    return source if source.format else replace(source, format=_sniffed(source))
-
-
-def _sniffed(source: Source) -> str:
-    """The format that the first bytes tell."""
-    try:
-        start = source.head(8)
-    except OSError as error:
-        raise DataError(of_the_system(error)) from None
-    for magic, name in _MAGIC:
-        if start.startswith(magic):
-            return name
-    if b"\x00" in start:
-        raise DataError(
-            f"{source.name} is neither parquet, Arrow, CSV nor JSON lines; --input-format says which it is"
-        )
-    return "jsonl" if start.lstrip()[:1] in (b"{", b"[") else "csv"
+    """The data that the words name."""
+    return Data(sources_from(paths, input_format), textfiles.TextOptions() if text is None else text)
 
 
 def _schema_of(source: Source, text: textfiles.TextOptions) -> pa.Schema:
@@ -412,25 +206,6 @@ def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
         else:
             arrays.append(pa.nulls(table.num_rows, f.type))
     return pa.table(arrays, schema=schema)
-
-
-# ------------------------------------------------------------------ files
-
-
-class _Counted(io.RawIOBase):
-    """A file that tells a meter how much of it has been read."""
-
-    def __init__(self, file: IO[bytes], meter: Meter) -> None:
-        self.file = file
-        self.meter = meter
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        data = self.file.read(size)
-        self.meter.advance(len(data))
-        return data
 
 
 def _whole(file: IO[bytes]) -> Any:

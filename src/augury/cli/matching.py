@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from augury.cli.inputs import Data, naming, query_from
+from augury.cli.inputs import Data
 from augury.cli.outputs import STDOUT, check_free, format_of, writing
-from augury.cli.screen import show_table, stdout
+from augury.cli.queries import naming, query_from
+from augury.cli.screen import Meter, show_table, stdout
 from augury.cli.trouble import DATA, QUERY, UsageError, in_options, note
 from augury.cli.types import shown
 from augury.errors import AuguryError, DataWarning, QueryError
@@ -22,6 +23,7 @@ from augury.resolve import output_schema, resolve
 from augury.runtime.table import Options
 from augury.schema import Columns, roles_of
 from augury.time import is_time
+from augury.watch import watched
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -137,7 +139,12 @@ def match(
         began = clock.perf_counter()
         table = data.read(columns, quiet=quiet)
         with _told_types(data, table.schema), _told_warnings():
-            result = query.match(table, **roles.arguments(table.schema, data.name), **options)
+            arguments = roles.arguments(table.schema, data.name)
+            with (
+                Meter.of_rows("matching", table.num_rows, quiet=quiet) as meter,
+                watched(lambda done, _: meter.reach(done)),
+            ):
+                result = query.match(table, **arguments, **options)
     took = clock.perf_counter() - began
     target.put(result)
     if not quiet:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from augury.cli.inputs import ENDINGS, FORMATS, PACKED
+from augury.cli.files import ENDINGS, FORMATS, PACKED
 from augury.cli.trouble import FailureError, UsageError, of_the_system
 
 STDOUT = "-"
@@ -151,7 +152,10 @@ def flat(table: pa.Table) -> pa.Table:
     for place, f in enumerate(table.schema):
         if pa.types.is_nested(f.type):
             column = table.column(place).combine_chunks()
-            table = table.set_column(place, f.name, json_text(column).cast(pa.string()))
+            text = pc.if_else(
+                column.is_valid(), json_text(column).cast(pa.string()), pa.scalar(None, pa.string())
+            )
+            table = table.set_column(place, f.name, text)
         elif pa.types.is_duration(f.type):
             table = table.set_column(place, f.name, table.column(place).cast(pa.int64()))
         elif pa.types.is_dictionary(f.type):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
+import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
     from rich.progress import Progress
-    from rich.text import Text
 
 _PATIENCE = 0.4  # seconds before a meter shows: what is quick needs none
 _LISTED = 4  # events of a list that a cell shows
@@ -43,8 +42,7 @@ class Meter:
         self.done = 0
         self._columns = columns
         self._shown: Progress | None = None
-        self._began = time.monotonic()
-        self._wanted = not quiet and sys.stderr.isatty()
+        self._timer = threading.Timer(_PATIENCE, self._show) if not quiet and sys.stderr.isatty() else None
 
     @classmethod
     def of_bytes(cls, title: str, total: int | None, *, quiet: bool = False) -> Meter:
@@ -67,30 +65,42 @@ class Meter:
 
             class Rows(ProgressColumn):
                 def render(self, task: Task) -> Text:
+                    if not task.completed:
+                        return Text()
                     of = "" if task.total is None else f" of {task.total:,.0f}"
-                    rate = f", {task.speed:,.0f}/s" if task.speed else ""
-                    return Text(f"{task.completed:,.0f}{of} rows{rate}", style="progress.data.speed")
+                    speed = task.finished_speed or task.speed or (task.completed / (task.elapsed or 1))
+                    return Text(
+                        f"{task.completed:,.0f}{of} rows, {speed:,.0f}/s", style="progress.data.speed"
+                    )
 
             return [Rows()]
 
         return cls(title, total, columns, quiet=quiet)
 
     def __enter__(self) -> Self:
+        if self._timer is not None:
+            self._timer.daemon = True
+            self._timer.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()
         if self._shown is not None:
             self._shown.stop()
 
     def advance(self, many: int) -> None:
         """So much more is done."""
-        self.done += many
+        self.reach(self.done + many)
+
+    def reach(self, place: int) -> None:
+        """So much is done in all."""
+        self.done = place
         if self._shown is not None:
-            self._shown.update(self._shown.task_ids[0], completed=self._place())
-        elif self._wanted and time.monotonic() - self._began > _PATIENCE:
-            self._show()
+            self._shown.update(self._shown.task_ids[0], total=self.total, completed=self._place())
 
     def _place(self) -> int:
         return self.done if self.total is None else min(self.done, self.total)
@@ -98,54 +108,82 @@ class Meter:
     def _show(self) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-        self._shown = Progress(
+        shown = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=30),
             *self._columns(),
-            TimeElapsedColumn() if self.total is None else TimeRemainingColumn(compact=True),
+            TimeElapsedColumn(),
+            *([] if self.total is None else [TextColumn("left"), TimeRemainingColumn(compact=True)]),
             console=stderr(),
             transient=True,
         )
-        self._shown.add_task(one_line(self.title), total=self.total, completed=self._place())
-        self._shown.start()
+        # A bar that stands at 0 looks like a fault: until something is done it has no end, and moves.
+        total = self.total if self.done else None
+        shown.add_task(one_line(self.title), total=total, completed=self._place())
+        shown.start()
+        self._shown = shown
 
 
 # ------------------------------------------------------------------ tables
 
 
 def show_table(table: pa.Table, limit: int) -> None:
-    """The first rows, columns aligned; what the terminal cannot hold is folded, not lost."""
+    """The first rows: as a grid if the terminal is wide enough for it, otherwise one below the other."""
+    from rich.cells import cell_len
+
+    shown = table.slice(0, limit)
+    names = [one_line(name) for name in shown.schema.names]
+    columns = [[_lines_of(v) for v in column.to_pylist()] for column in shown.columns]
+    cells = [[[name], *column] for name, column in zip(names, columns, strict=True)]
+    widths = [max(cell_len(line) for lines in column for line in lines) for column in cells]
+    out = stdout()
+    if sum(widths) + 3 * len(widths) <= out.width or not sys.stdout.isatty():
+        _show_grid(out, shown, names, columns)
+    else:
+        _show_records(out, names, columns)
+
+
+def _show_grid(out: Console, table: pa.Table, names: list[str], columns: list[list[list[str]]]) -> None:
     import pyarrow as pa
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
-    shown = table.slice(0, limit)
     grid = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
-    for field in shown.schema:
-        number = (
-            pa.types.is_integer(field.type)
-            or pa.types.is_floating(field.type)
-            or pa.types.is_decimal(field.type)
-        )
-        grid.add_column(_plain(field.name), justify="right" if number else "left", overflow="fold")
-    columns = [[_cell(v) for v in column.to_pylist()] for column in shown.columns]
+    for name, type_ in zip(names, table.schema.types, strict=True):
+        number = pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_)
+        grid.add_column(Text(name), justify="right" if number else "left", no_wrap=True)
     for row in zip(*columns, strict=True):
-        grid.add_row(*row)
-    stdout().print(grid)
+        grid.add_row(*(Text("\n".join(lines)) for lines in row))
+    out.print(grid, soft_wrap=not sys.stdout.isatty(), crop=False)
 
 
-def _plain(text: str) -> Text:
+def _show_records(out: Console, names: list[str], columns: list[list[list[str]]]) -> None:
+    from rich.rule import Rule
+    from rich.table import Table
     from rich.text import Text
 
-    return Text(one_line(text))
+    for number, row in enumerate(zip(*columns, strict=True), 1):
+        out.print(Rule(f"row {number}", align="left", style="dim"))
+        record = Table.grid(padding=(0, 2))
+        record.add_column(style="bold", no_wrap=True)
+        record.add_column(overflow="fold")
+        for name, lines in zip(names, row, strict=True):
+            record.add_row(Text(name), Text("\n".join(lines)))
+        out.print(record)
+    out.print()
 
 
-def _cell(value: object) -> Text:
-    from rich.text import Text
-
-    if value is None:
-        return Text("null", "dim")
-    return Text(words_of(value))
+def _lines_of(value: object) -> list[str]:
+    """The lines of a cell: an event has one, a list of events one for each."""
+    if isinstance(value, list) and any(isinstance(v, dict) for v in value):
+        lines = [words_of(v) for v in value]
+        return (
+            lines
+            if len(lines) <= _LISTED
+            else [*lines[: _LISTED - 1], f"… {len(lines) - _LISTED} more …", lines[-1]]
+        )
+    return [words_of(value)]
 
 
 def words_of(value: object) -> str:
@@ -160,11 +198,7 @@ def words_of(value: object) -> str:
         case dict():
             return " ".join(f"{one_line(str(k))}={words_of(v)}" for k, v in value.items())
         case list():
-            lines = [words_of(v) for v in value]
-            if len(lines) > _LISTED:
-                lines = [*lines[: _LISTED - 1], f"… {len(lines) - _LISTED} more …", lines[-1]]
-            nested = any(isinstance(v, dict) for v in value)
-            return "\n".join(lines) if nested else f"[{', '.join(lines)}]"
+            return f"[{', '.join(words_of(v) for v in value)}]"
         case dt.datetime():
             return value.isoformat(sep=" ").replace("+00:00", "Z")
         case _:

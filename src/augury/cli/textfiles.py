@@ -21,7 +21,7 @@ from augury.cli.types import shown
 from augury.errors import DataError
 
 if TYPE_CHECKING:
-    from augury.cli.inputs import Source
+    from augury.cli.files import Source
     from augury.cli.screen import Meter
 
 SAMPLE = 1 << 20  # bytes from which columns are told before a file is read
@@ -53,14 +53,13 @@ def sampled(head: bytes, form: str, name: str, options: TextOptions) -> pa.Table
     if len(head) >= SAMPLE and b"\n" in head:
         head = head[: head.rindex(b"\n") + 1]
     if form == "csv":
-        _check_utf8(head, name)
         try:
             table = _parsed_csv(io.BytesIO(head), _delimiter(head, name, options), options, serial=True)
         except pa.ArrowInvalid as error:
             raise DataError(f"{name}: {_in_words(str(error))}") from None
         return retyped(_in_microseconds(table), options.columns, name, first_row=2)
     try:
-        return _typed_json(_parsed_json(lambda: io.BytesIO(head), options), options, name)
+        return _typed_json(_parsed_json(lambda: io.BytesIO(head)), options, name)
     except pa.ArrowInvalid as error:
         raise DataError(_json_trouble(io.BytesIO(head), name, str(error))) from None
 
@@ -124,15 +123,12 @@ def _parsed_csv(stream: Any, delimiter: str, options: TextOptions, *, serial: bo
 
 def _delimiter(head: bytes, name: str, options: TextOptions) -> str:
     """The sign between fields: the most frequent one in the header."""
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise DataError(f"{name} is UTF-16; convert it, as with iconv -f utf-16 -t utf-8")
     if options.delimiter is not None:
         return options.delimiter
     header = head.partition(b"\n")[0].decode("utf-8", "replace")
     return "\t" if name.endswith(".tsv") else max(_DELIMITERS, key=header.count)
-
-
-def _check_utf8(head: bytes, name: str) -> None:
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise DataError(f"{name} is UTF-16; convert it, as with iconv -f utf-16 -t utf-8")
 
 
 def _in_words(error: str) -> str:
@@ -163,28 +159,31 @@ def _read_json(source: Source, options: TextOptions, meter: Meter) -> pa.Table:
             return source.unpacked(next(passes, None))
 
     try:
-        table = _parsed_json(opened, options)
+        table = _parsed_json(opened)
     except pa.ArrowInvalid as error:
         with opened() as stream:
             raise DataError(_json_trouble(stream, source.name, str(error))) from None
     return _typed_json(table, options, source.name)
 
 
-def _parsed_json(opened: Any, options: TextOptions) -> pa.Table:
+def _parsed_json(opened: Any) -> pa.Table:
     """The table with every string a string: Arrow would take some for times, and lose their zones."""
-    wanted = {name: t for name, t in options.columns.items() if pa.types.is_string(t)}
     with opened() as stream:
         head = stream.read(SAMPLE)
     if len(head) >= SAMPLE and b"\n" in head:
         head = head[: head.rindex(b"\n") + 1]
-    wanted.update(_stamps_in(_json_table(io.BytesIO(head), wanted)))
+    sample = _json_table(io.BytesIO(head), {})
+    wanted = _stamps_in(sample)
     while True:
         with opened() as stream:
             table = _json_table(stream, wanted)
         stamps = _stamps_in(table)
         if not stamps:
-            return table
+            break
         wanted.update(stamps)
+    # Columns whose type was given come first; in the file they have another order, and it orders events.
+    order = [*sample.schema.names, *(n for n in table.schema.names if n not in sample.schema.names)]
+    return table.select([name for name in order if name in table.schema.names])
 
 
 def _json_table(stream: Any, wanted: Mapping[str, pa.DataType]) -> pa.Table:

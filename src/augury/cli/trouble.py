@@ -5,7 +5,6 @@ Only what nobody foresaw, a fault of the library, leaves as Python's own traceba
 
 from __future__ import annotations
 
-import errno
 import functools
 import os
 import re
@@ -54,7 +53,7 @@ def _telling() -> Iterator[None]:
         _let_go_of_stdout()
         raise typer.Exit(0) from None
     except KeyboardInterrupt:
-        say("interrupted: nothing half-written was left behind")
+        say("interrupted")
         raise typer.Exit(INTERRUPTED) from None
     except UsageError as error:
         say(str(error))
@@ -104,9 +103,8 @@ def _let_go_of_stdout() -> None:
 
 def of_the_system(error: OSError) -> str:
     """An error of the operating system in one line: the file, and what the system says of it."""
-    what = error.strerror or str(error).partition("\n")[0]
-    if error.errno == errno.ENOSPC:
-        what = "no space is left on the device"
+    what = os.strerror(error.errno) if error.errno else str(error).partition("\n")[0]
+    what = what[:1].lower() + what[1:]
     return f"{error.filename}: {what}" if error.filename else what
 
 

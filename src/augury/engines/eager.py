@@ -36,6 +36,7 @@ from augury.match.rows import Matches, Slot
 from augury.plan.registers import Registers, allocate
 from augury.plan.split import ABSENT, Split, split
 from augury.resolve import Resolved
+from augury.watch import tell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -259,6 +260,7 @@ class Evaluation:
             if why == ctl.FINISHED:
                 break
             event = int(control[ctl.EVENT])
+            tell(event, len(self.batch))
             if why == ctl.TOO_LARGE:
                 raise OverflowError
             if why == ctl.TOO_MANY_RUNS:
