@@ -159,7 +159,7 @@ def expand(table: Any, query: Query | None = None, *, match_id: bool = False) ->
     The table remembers its query in its schema's metadata; where that was lost, pass the query.
     """
     from augury.match.compressed import QUERY
-    from augury.runtime.table import expand as expand_rows
+    from augury.runtime.expanding import expand as expand_rows
     from augury.schema import as_table
 
     rows = as_table(table)

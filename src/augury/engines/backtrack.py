@@ -12,13 +12,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from augury.engines import eager
+from augury.engines.absence import chosen_matches
 from augury.engines.backtrack_source import FARTHEST, READS, SIZE, TOP, backtrack_source
 from augury.engines.generated import Options, Source
 from augury.engines.kernels import control as ctl
 from augury.engines.kernels.path import gather_path
+from augury.engines.walk import Graph, flat_matches, graph_of
 from augury.errors import LimitError
 from augury.expr.inputs import Inputs
-from augury.match.rows import Matches
+from augury.match.rows import Matches, joined
 
 BUDGET = 1 << 24  # events read between two looks at the world
 
@@ -26,6 +28,7 @@ BUDGET = 1 << 24  # events read between two looks at the world
 class Evaluation(eager.Evaluation):
     """One evaluation, by backtracking."""
 
+    shares = False
     functions: ClassVar[Mapping[str, Callable[..., Any]]] = {"gather_path": gather_path}
 
     def _written(self, options: Options, inputs: Inputs) -> Source:
@@ -48,9 +51,15 @@ class Evaluation(eager.Evaluation):
         for control in self._searched(results):
             out, ends = results
             count, size = int(control[ctl.ROOTS]) // slots, int(control[SIZE])
-            found = self.surviving(eager.flat_matches(self, out, ends, count, size))
+            found = self.surviving(flat_matches(self, self.kleene, out, ends, count, size))
             if len(found):
                 yield found
+
+    def roots(self) -> Iterator[tuple[Graph, int]]:
+        """Matches are found by their first events; who chooses among them wants them as they complete."""
+        found = joined(list(self.pieces()), self.plan.query)
+        if len(found):
+            yield graph_of(chosen_matches(found, np.argsort(found.last, kind="stable")), self), len(found)
 
     def counts(self) -> tuple[eager.Ints, eager.Ints]:
         """How many matches complete at which event: each has been followed, none written down."""

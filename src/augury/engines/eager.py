@@ -21,18 +21,20 @@ import numpy.typing as npt
 from augury.automaton import Absent, Automaton, lower
 from augury.engines import absence
 from augury.engines.batch import COMPILED_FROM, prepare
-from augury.engines.compiling import compiled, compiled_source, plain
+from augury.engines.compiling import compiled_source, plain
 from augury.engines.eager_source import eager_source
 from augury.engines.generated import Options, Source
+from augury.engines.host import Host
 from augury.engines.kernels import control as ctl
 from augury.engines.kernels import counts as counting
 from augury.engines.kernels import graph, runs
+from augury.engines.walk import Graph, Walker, graph_of
 from augury.errors import LimitError
 from augury.expr.columns import Column, evaluate, from_arrow, truth
 from augury.expr.inputs import Inputs
 from augury.expr.tree import At, Attr, Binary, Expr, Literal, typed
 from augury.expr.types import BOOL, STRING
-from augury.match.rows import Matches, Slot
+from augury.match.rows import Matches
 from augury.plan.registers import Registers, allocate
 from augury.plan.split import ABSENT, Split, split
 from augury.resolve import Resolved
@@ -59,10 +61,15 @@ class Plan:
     registers: Registers
 
     @property
+    def is_exact(self) -> bool:
+        """Whether every complete match is one: no absence is asked of it."""
+        return not self.automaton.left_to(Absent.FILTERS)
+
+    @property
     def can_count(self) -> bool:
         """Whether counting needs no enumeration: no test walks a history, no absence is asked of matches."""
         guards = (*self.split.guards, *self.split.leaves, self.split.accept)
-        return not any(g.history for g in guards) and not self.automaton.left_to(Absent.FILTERS)
+        return not any(g.history for g in guards) and self.is_exact
 
 
 def plan(query: Resolved, *, merge: bool = True) -> Plan:
@@ -85,9 +92,10 @@ class Measures:
     events_read: int = 0
 
 
-class Evaluation:
+class Evaluation(Host):
     """One evaluation of a plan over a table. `pieces` gives the matches over kernel indices."""
 
+    shares: ClassVar[bool] = True  # whether its matches share a graph
     functions: ClassVar[Mapping[str, Callable[..., Any]]] = {
         "same_float": runs.same_float,
         "gather": graph.gather,
@@ -100,9 +108,7 @@ class Evaluation:
         *,
         max_runs: int,
         max_nodes: int = MAX_NODES,
-        counting: bool = False,
-        clear: bool = False,
-        apart: bool = False,
+        output: str = "all",
         profile: bool = False,
         fast: bool | None = None,
     ) -> None:
@@ -110,7 +116,7 @@ class Evaluation:
         self.table = table
         self.max_runs = max_runs
         self.max_nodes = max_nodes
-        self.fast = table.num_rows >= COMPILED_FROM if fast is None else fast
+        super().__init__(fast=table.num_rows >= COMPILED_FROM if fast is None else fast)
         self.measures = Measures()
         query = plan.query
         self._known: dict[str, Column] = {}
@@ -123,6 +129,10 @@ class Evaluation:
         self.nullable = [c.valid is not None for c in columns]
         left_to = plan.automaton.left_to
         self.below = absence.below(left_to(Absent.BOUNDS), query, self.batch, self.candidates)
+        self.selects = self.shares and plan.is_exact and output in ("non_overlap", "longest", "compressed")
+        counting = output == "count" and plan.can_count
+        clear = self.selects and output == "non_overlap"
+        apart = self.selects and (output == "longest" or (clear and self.below is not None))
         self.options = Options(
             query.window is not None,
             counting=counting,
@@ -221,9 +231,6 @@ class Evaluation:
             return compiled_source(source.text, "kernel", names)
         return plain(source.text, "kernel", names)
 
-    def array(self, dtype: str, length: int) -> Any:
-        return np.zeros(length, dtype) if self.fast else [0] * length
-
     def drive(self, store: GraphStore | CountStore) -> Iterator[int]:
         """Run the kernel to the end; after each stretch, how many results wait in the store to be read."""
         source = self.source
@@ -292,21 +299,6 @@ class Evaluation:
             elif count:
                 control[base + 1] = int(to(np.array([control[base + 1]], np.int64))[0])
 
-    @property
-    def run(self) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """How our own kernels run in this evaluation."""
-        return compiled if self.fast else _as_it_is
-
-    def listed(self, values: npt.NDArray[Any]) -> Any:
-        return values if self.fast else values.tolist()
-
-    def longer(self, array: Any, dtype: str, length: int) -> Any:
-        if not self.fast:
-            return array + [0] * (length - len(array))
-        longer = np.zeros(length, dtype)
-        longer[: len(array)] = array
-        return longer
-
     def where(self, event: int) -> str:
         """The key at hand, for an error."""
         key = self.plan.query.roles.key
@@ -325,10 +317,24 @@ class Evaluation:
     def pieces(self) -> Iterator[Matches]:
         """All matches that no absence breaks, over kernel indices."""
         store = GraphStore(self)
-        walker = Walker(self, store)
+        walker = Walker(self, self.kleene, self.batch.lows, self.below, room=_piece_of(len(self.batch)))
         for count in self.drive(store):
-            yield from walker.walk(count)
-        yield from walker.rest()
+            yield from self._surviving(walker.walk(Graph(*store.arrays()), count))
+        yield from self._surviving(walker.rest())
+
+    def roots(self) -> Iterator[tuple[Graph, int]]:
+        """Graphs whose roots, in stream order, stand for all matches, and how many roots there are."""
+        if self.selects:
+            store = GraphStore(self)
+            for count in self.drive(store):
+                yield Graph(*store.arrays()), count
+        else:
+            for piece in self.pieces():
+                yield graph_of(piece, self), len(piece)
+
+    @property
+    def kleene(self) -> list[bool]:
+        return [c.kleene for c in self.plan.automaton.components]
 
     def counts(self) -> tuple[Ints, Ints]:
         """How many matches complete at which event, without an enumeration: events, and words of numbers."""
@@ -342,6 +348,13 @@ class Evaluation:
         words_of = 3 if store.wide else 1
         none = np.empty(0, np.int64)
         return np.concatenate([none, *events]), np.concatenate([np.empty((0, words_of), np.int64), *words])
+
+    def _surviving(self, pieces: Iterator[Matches]) -> Iterator[Matches]:
+        """The matches that no absence breaks."""
+        for piece in pieces:
+            found = self.surviving(piece)
+            if len(found):
+                yield found
 
     def surviving(self, found: Matches) -> Matches:
         """The matches that no absence breaks."""
@@ -496,107 +509,11 @@ class CountStore:
         """Nothing is left to be read."""
 
 
+def _piece_of(events: int) -> int:
+    return 1 << 12 if events < COMPILED_FROM else PIECE
+
+
 def _room_for(wanted: int, room: int) -> int:
     while room < wanted:
         room *= 2
     return room
-
-
-class Walker:
-    """Enumerates roots into buffers; when they are full, what is in them becomes a piece."""
-
-    def __init__(self, evaluation: Evaluation, store: GraphStore) -> None:
-        self.evaluation = evaluation
-        self.store = store
-        self.slots = slots = evaluation.plan.automaton.final
-        depth = 64
-        make = evaluation.array
-        small = len(evaluation.batch) < COMPILED_FROM
-        self.room = 1 << 12 if small else PIECE
-        self.stack_node, self.stack_depth = make("i4", depth), make("i4", depth)
-        self.path, self.path_slot = make("i4", depth), make("i4", depth)
-        self.cut = make("i8", slots)
-        self.out, self.ends = make("i4", self.room), make("i8", max(slots, self.room // 2 * slots))
-        self.state = make("i8", 3)
-        n = len(evaluation.batch)
-        below = np.full(n, n, np.int32) if evaluation.below is None else evaluation.below
-        self.high = evaluation.listed(below)
-        self.opened = evaluation.listed(np.full(n, -1, np.int32))
-        self.lows = evaluation.listed(evaluation.batch.lows)
-
-    def walk(self, count: int) -> Iterator[Matches]:
-        e, g = self.evaluation, self.store
-        enumerate_roots = e.run(graph.enumerate_roots)
-        root = 0
-        while root < count:
-            self.state[2] = 0
-            root = enumerate_roots(
-                g.ev,
-                g.left,
-                g.right,
-                g.newest,
-                g.root_event,
-                g.root_node,
-                root,
-                count,
-                self.lows,
-                self.high,
-                self.opened,
-                self.slots,
-                self.stack_node,
-                self.stack_depth,
-                self.path,
-                self.path_slot,
-                self.cut,
-                self.out,
-                self.ends,
-                self.state,
-            )
-            match int(self.state[2]):
-                case graph.NEEDS_PATH:
-                    self.path = e.array("i4", 2 * len(self.path))
-                    self.path_slot = e.array("i4", 2 * len(self.path_slot))
-                case graph.NEEDS_STACK:
-                    self.stack_node = e.longer(self.stack_node, "i4", 2 * len(self.stack_node))
-                    self.stack_depth = e.longer(self.stack_depth, "i4", 2 * len(self.stack_depth))
-                case graph.NEEDS_ROOM if self.state[0]:
-                    yield from self.rest()
-                case graph.NEEDS_ROOM:  # one root alone does not fit
-                    self.out = e.array("i4", 2 * len(self.out))
-                    self.ends = e.array("i8", 2 * len(self.ends))
-
-    def rest(self) -> Iterator[Matches]:
-        """What waits in the buffers, but for matches that an absence breaks."""
-        if self.state[0]:
-            e = self.evaluation
-            count, size = int(self.state[0]), int(self.state[1])
-            found = e.surviving(flat_matches(e, self.out, self.ends, count, size))
-            self.state[0] = self.state[1] = 0
-            if len(found):
-                yield found
-
-
-def flat_matches(e: Evaluation, out: Any, ends: Any, count: int, size: int) -> Matches:
-    """Matches from flat paths: match m has its events of a slot up to ends[m * slots + slot]."""
-    slots = e.plan.automaton.final
-    events = np.array(out[:size], np.int64)
-    until = np.array(ends[: count * slots], np.int64).reshape(count, slots)
-    starts = np.empty_like(until)
-    starts[:, 1:] = until[:, :-1]
-    starts[0, 0] = 0
-    starts[1:, 0] = until[:-1, -1]
-    found = []
-    for place, c in enumerate(e.plan.automaton.components):
-        if not c.kleene:
-            found.append(Slot(events[starts[:, place]]))
-            continue
-        lengths = until[:, place] - starts[:, place]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-        rows = np.empty(int(offsets[-1]), np.int64)
-        e.run(graph.copy_ranges)(events, starts[:, place].copy(), until[:, place].copy(), rows)
-        found.append(Slot(rows, offsets))
-    return Matches(tuple(found))
-
-
-def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
-    return function

@@ -11,15 +11,16 @@ itself, so rows may be filtered, stored and shuffled; `expand` gives the rows of
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from augury.errors import DataError, QueryError
 from augury.expr.printing import quoted
-from augury.match.rows import key_column, taken
+from augury.match.rows import Rows, key_column, taken
 from augury.resolve import Resolved
 
 Bound = tuple[tuple[int, ...], ...]
@@ -57,7 +58,7 @@ def pack(found: Sequence[Bound], table: pa.Table, query: Resolved) -> pa.Table:
     for row, group in itertools.groupby(sorted(found, key=lambda b: b[-1][-1]), key=lambda b: b[-1][-1]):
         rows.append(row)
         nodes.append(_trie(list(group)))
-    return assemble(rows, nodes, table, query)
+    return assemble(graphs_of(rows, nodes), table, query)
 
 
 def _trie(found: list[Bound]) -> list[tuple[int, int, int, int]]:
@@ -81,97 +82,93 @@ def _trie(found: list[Bound]) -> list[tuple[int, int, int, int]]:
     return nodes
 
 
-def assemble(
-    rows: Sequence[int],
-    nodes: Sequence[Sequence[tuple[int, int, int, int]]],
-    table: pa.Table,
-    query: Resolved,
-) -> pa.Table:
-    """The table of compressed rows, `nodes[i]` the graph that ends at row `rows[i]` of the ordered table."""
-    schema = schema_of(query, table.schema)
+@dataclass(frozen=True, slots=True)
+class Graphs:
+    """The graphs of many rows: their nodes one after another, and the events that they name."""
+
+    rows: Rows  # by graph: the table's row that completes its matches
+    nodes: tuple[Rows, ...]  # slot, place in the graph's own events, left, right
+    node_offsets: Rows
+    events: Rows  # rows of the table
+    event_offsets: Rows
+
+    @staticmethod
+    def joined(pieces: Sequence[Graphs]) -> Graphs:
+        """All pieces as one."""
+        none = np.empty(0, np.int64)
+
+        def end_to_end(offsets: Sequence[Rows]) -> Rows:
+            return np.cumsum(np.concatenate([np.zeros(1, np.int64), *(np.diff(o) for o in offsets)]))
+
+        return Graphs(
+            np.concatenate([none, *(p.rows for p in pieces)]),
+            tuple(np.concatenate([none, *(p.nodes[k] for p in pieces)]) for k in range(4)),
+            end_to_end([p.node_offsets for p in pieces]),
+            np.concatenate([none, *(p.events for p in pieces)]),
+            end_to_end([p.event_offsets for p in pieces]),
+        )
+
+
+def graphs_of(rows: Sequence[int], nodes: Sequence[Sequence[tuple[int, int, int, int]]]) -> Graphs:
+    """Graphs given node by node, their events as rows of the table."""
     flat = np.array([n for graph in nodes for n in graph], dtype=np.int64).reshape(-1, 4)
     node_offsets = np.cumsum([0, *(len(graph) for graph in nodes)])
-    event_rows: list[np.ndarray[Any, Any]] = []
+    events: list[Rows] = [np.empty(0, np.int64)]
     for start, end in itertools.pairwise(node_offsets):
         binding = flat[start:end, 0] >= 0
         used, places = np.unique(flat[start:end, 1][binding], return_inverse=True)
         flat[start:end, 1][binding] = places
-        event_rows.append(used)
-    event_offsets = pa.array(np.cumsum([0, *(len(e) for e in event_rows)]), pa.int32())
-    every = np.concatenate([np.empty(0, np.int64), *event_rows])
+        events.append(used)
+    slot, event, left, right = flat.T
+    event_offsets = np.cumsum([len(e) for e in events])
     ends = np.array(rows, dtype=np.int64)
+    return Graphs(ends, (slot, event, left, right), node_offsets, np.concatenate(events), event_offsets)
+
+
+def assemble(graphs: Graphs, table: pa.Table, query: Resolved) -> pa.Table:
+    """The table of compressed rows."""
+    schema = schema_of(query, table.schema)
     time = table.column(query.roles.time)
     events = pa.StructArray.from_arrays(
-        [taken(table.column(name), every) for name in query.reads],
+        [taken(table.column(name), graphs.events) for name in query.reads],
         fields=[table.schema.field(name) for name in query.reads],
     )
-    nodes_array = pa.StructArray.from_arrays(
-        [pa.array(flat[:, i], pa.int32()) for i in range(4)], fields=list(NODE)
-    )
+    nodes = pa.StructArray.from_arrays([pa.array(n, pa.int32()) for n in graphs.nodes], fields=list(NODE))
+    event_offsets = pa.array(graphs.event_offsets, pa.int32())
     arrays = [
-        *(key_column(taken(table.column(k), ends)) for k in query.roles.key),
-        taken(time, ends),
-        pa.ListArray.from_arrays(event_offsets, taken(time, every)),
+        *(key_column(taken(table.column(k), graphs.rows)) for k in query.roles.key),
+        taken(time, graphs.rows),
+        pa.ListArray.from_arrays(event_offsets, taken(time, graphs.events)),
         pa.ListArray.from_arrays(event_offsets, events),
-        pa.ListArray.from_arrays(pa.array(node_offsets, pa.int32()), nodes_array),
+        pa.ListArray.from_arrays(pa.array(graphs.node_offsets, pa.int32()), nodes),
     ]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def unpack(table: pa.Table, slots: int) -> tuple[pa.Table, pa.ChunkedArray, list[Bound]]:
-    """The events of all rows as one table, their times, and the matches over them."""
+def disassemble(table: pa.Table) -> tuple[pa.Table, pa.ChunkedArray, Graphs]:
+    """The events of all rows as one table, their times, and the graphs over them."""
     for name in COLUMNS:
         if name not in table.schema.names:
             raise DataError(f'the table has no column {name}: expand takes the result of output="compressed"')
-    events = table.column("events").combine_chunks()
-    nodes = table.column("nodes").combine_chunks()
-    times = table.column("times").combine_chunks()
-    parts = [nodes.flatten().field(i).to_numpy() for i in range(4)]
-    node_offsets, event_offsets = nodes.offsets.to_numpy(), events.offsets.to_numpy()
-    found: list[Bound] = []
-    for row in range(table.num_rows):
-        start, end = node_offsets[row] - node_offsets[0], node_offsets[row + 1] - node_offsets[0]
-        graph = np.stack([p[start:end] for p in parts], axis=1)
-        base = int(event_offsets[row] - event_offsets[0])
-        found.extend(_bound(path, slots, base) for path in paths(graph))
+    times, events, nodes = (table.column(name).combine_chunks() for name in ("times", "events", "nodes"))
     flat = events.flatten()
+    fields = [flat.type.field(i) for i in range(flat.type.num_fields)]
     columns = [flat.field(i) for i in range(flat.type.num_fields)]
-    schema = pa.schema([flat.type.field(i) for i in range(flat.type.num_fields)])
-    return pa.Table.from_arrays(columns, schema=schema), pa.chunked_array([times.flatten()]), found
-
-
-def paths(nodes: np.ndarray[Any, Any]) -> Iterator[list[tuple[int, int]]]:
-    """Every path of a graph, as (slot, event) from the first event to the last."""
-    if not len(nodes):
-        return
-    check_graph(nodes)
-    stack: list[tuple[int, tuple[Any, ...]]] = [(len(nodes) - 1, ())]
-    while stack:
-        node, tail = stack.pop()
-        while node >= 0:
-            slot, event, left, right = (int(x) for x in nodes[node])
-            if slot < 0:
-                stack.append((right, tail))
-            else:
-                tail = ((slot, event), tail)
-            node = left
-        path = []
-        while tail:
-            head, tail = tail
-            path.append(head)
-        yield path
-
-
-def check_graph(nodes: np.ndarray[Any, Any]) -> None:
-    """Children stand before parents: otherwise the table was damaged, and a walk might not end."""
-    own = np.arange(len(nodes))
-    union = nodes[:, 0] < 0
-    if (nodes[:, 2:] >= own[:, None]).any() or (nodes[union, 2:] < 0).any() or (nodes[~union, 1] < 0).any():
-        raise DataError("a compressed row is damaged: its nodes are not in order")
-
-
-def _bound(path: list[tuple[int, int]], slots: int, base: int) -> Bound:
-    bound: list[list[int]] = [[] for _ in range(slots)]
-    for slot, event in path:
-        bound[slot].append(base + event)
-    return tuple(tuple(rows) for rows in bound)
+    names = [field.name for field in NODE]
+    if not pa.types.is_struct(nodes.type.value_type) or {f.name for f in nodes.type.value_type} != set(names):
+        raise DataError("a compressed row is damaged: its nodes have other fields")
+    parts = [nodes.flatten().field(name).to_numpy(zero_copy_only=False).astype(np.int64) for name in names]
+    node_offsets, event_offsets = (
+        np.concatenate([[0], np.cumsum(pc.list_value_length(a).fill_null(0).to_numpy())]).astype(np.int64)
+        for a in (nodes, events)
+    )
+    slot, event, left, right = parts
+    graphs = Graphs(
+        np.arange(table.num_rows),
+        (slot, event, left, right),
+        node_offsets,
+        np.arange(len(flat), dtype=np.int64),
+        event_offsets,
+    )
+    own = pa.Table.from_arrays(columns, schema=pa.schema(fields))
+    return own, pa.chunked_array([times.flatten()]), graphs

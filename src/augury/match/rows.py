@@ -75,6 +75,31 @@ def from_bindings(bound: Sequence[tuple[tuple[int, ...], ...]], query: Resolved)
     return Matches(tuple(slots))
 
 
+def joined(pieces: Sequence[Matches], query: Resolved) -> Matches:
+    """All pieces as one."""
+    slots = []
+    for place, c in enumerate(query.pattern.positives):
+        rows = np.concatenate([np.empty(0, np.int64), *(p.slots[place].rows for p in pieces)])
+        offsets = None
+        if c.kleene:
+            lengths = np.concatenate([np.zeros(1, np.int64), *(p.slots[place].lengths for p in pieces)])
+            offsets = np.cumsum(lengths).astype(np.int32)
+        slots.append(Slot(rows, offsets))
+    return Matches(tuple(slots))
+
+
+def flat(found: Matches) -> tuple[Rows, Rows]:
+    """Every match's events one after another, and where those of each slot end: (match, slot)."""
+    lengths = np.stack([s.lengths for s in found.slots], axis=1).astype(np.int64)
+    ends = np.cumsum(lengths).reshape(lengths.shape)
+    events = np.empty(int(lengths.sum()), np.int64)
+    for place, slot in enumerate(found.slots):
+        starts = ends[:, place] - lengths[:, place]
+        before = np.cumsum(lengths[:, place]) - lengths[:, place]
+        events[np.repeat(starts - before, lengths[:, place]) + np.arange(len(slot.rows))] = slot.rows
+    return events, ends
+
+
 def rows_of(
     found: Matches,
     table: pa.Table,

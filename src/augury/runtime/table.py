@@ -17,9 +17,9 @@ from augury.expr.types import INT64_MAX, Kind
 from augury.match import compressed
 from augury.match.rows import taken
 from augury.pattern import Pattern
-from augury.resolve import Resolved, output_schema, resolve, typed_items
+from augury.resolve import Resolved, output_schema, resolve
 from augury.runtime import by_definition, by_engine
-from augury.schema import Columns, Roles, as_table, opened, roles_of
+from augury.schema import Columns, as_table, opened, roles_of
 
 OUTPUTS = ("all", "non_overlap", "longest", "count", "compressed")
 PLANS = ("auto", "eager", "eager-unmerged", "backtrack", "definition")
@@ -112,21 +112,3 @@ def without_bad_rows(table: pa.Table, query: Resolved, policy: str) -> tuple[pa.
     warnings.warn(f"{said} and {'was' if bad == 1 else 'were'} dropped", DataWarning, stacklevel=4)
     kept = np.flatnonzero(good)
     return pa.Table.from_arrays([taken(c, kept) for c in table.columns], schema=table.schema), bad
-
-
-def expand(table: pa.Table, pattern: Pattern, *, match_id: bool = False) -> pa.Table:
-    """The rows of `output="all"` from those of `output="compressed"`."""
-    events, time, found = compressed.unpack(table, len(pattern.positives))
-    columns = Columns.of(events.schema)
-    keys = tuple(name for name in table.schema.names if name not in compressed.COLUMNS)
-    query = Resolved(
-        pattern=pattern,
-        columns=columns,
-        roles=Roles(time="", key=keys),
-        tests=(),
-        window=None,
-        reads=tuple(columns.types),
-        items=typed_items(pattern, columns),
-    )
-    schema = output_schema(query, events.schema, "all", match_id=match_id, time=time.type)
-    return by_definition.rows_of_bindings(found, events, query, schema, time)

@@ -35,7 +35,6 @@ def enumerate_roots(
     last_root: int,
     low: Ints,
     high: Ints,
-    opened: Ints,
     slots: int,
     stack_node: Ints,
     stack_depth: Ints,
@@ -49,7 +48,7 @@ def enumerate_roots(
     """Write all matches of roots[first_root:last_root] as flat paths; returns the next root to do.
 
     `state` is [matches, length of out, why it stopped]. A match m fills `out` up to ends[m * slots + slot] for each slot.
-    A match counts if low[b] <= its first event < high[b], and opened[first] < low[b] (leading negation).
+    A match counts if low[b] <= its first event < high[b].
     When a buffer is full the root at hand is given back whole: its matches so far are taken back.
     """
     capacity = len(out)
@@ -96,7 +95,7 @@ def enumerate_roots(
                     stack_depth[waiting] = depth
                     waiting += 1
                 node = left[node]
-            if lowest <= first < below and opened[first] < lowest:
+            if lowest <= first < below:
                 length = depth_capacity - depth
                 if size + length > capacity or count >= matches_capacity:
                     state[0] = count_before
@@ -112,61 +111,6 @@ def enumerate_roots(
     state[0] = count
     state[1] = size
     return last_root
-
-
-def count_paths(
-    ev: Ints,
-    left: Ints,
-    right: Ints,
-    newest: Ints,
-    root_node: int,
-    lowest: int,
-    below: int,
-    opened: Ints,
-    stamp: Ints,
-    mark: int,
-    order: Ints,
-    counts: Any,
-) -> Any:
-    """How many paths from a node count: one visit for each node that lies in the window.
-
-    Children have smaller ids, so nodes are done in the order in which a depth-first walk leaves them.
-    `counts` are Python integers, exact at any size.
-    """
-    waiting = 0
-    order[0] = root_node
-    waiting = 1
-    while waiting > 0:
-        node = order[waiting - 1]
-        if node == 0 or newest[node] < lowest or stamp[node] == mark:
-            waiting -= 1
-            continue
-        a = left[node]
-        b = right[node]
-        a_open = a > 0 and newest[a] >= lowest and stamp[a] != mark
-        b_open = b > 0 and newest[b] >= lowest and stamp[b] != mark
-        if a_open or b_open:
-            if a_open:
-                order[waiting] = a
-                waiting += 1
-            if b_open:
-                order[waiting] = b
-                waiting += 1
-            continue
-        if b < 0:
-            if a == 0:
-                first = ev[node]
-                total = 1 if lowest <= first < below and opened[first] < lowest else 0
-            else:
-                total = counts[a] if newest[a] >= lowest else 0
-        else:
-            total = counts[a] if newest[a] >= lowest else 0
-            if b > 0 and newest[b] >= lowest:
-                total = total + counts[b]
-        counts[node] = total
-        stamp[node] = mark
-        waiting -= 1
-    return counts[root_node] if newest[root_node] >= lowest else 0
 
 
 def compact(ev: Ints, left: Ints, right: Ints, newest: Ints, used: int, oldest: int) -> int:
