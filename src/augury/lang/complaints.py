@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from augury.errors import QueryError, Span
+from augury.errors import QueryError
 from augury.expr.printing import UNITS, quoted
+from augury.lang.signs import sign
 from augury.lang.situation import (
     CLAUSES,
     CLOSING,
@@ -22,6 +23,7 @@ from augury.lang.situation import (
     TEXTS,
     VALUES,
     WANT_VALUE,
+    Finding,
     Situation,
     default,
     shown,
@@ -45,14 +47,6 @@ def unexpected(text: str, error: UnexpectedToken) -> QueryError:
             message = found.message or default(s)
             return QueryError(message, span=found.span or s.span, hint=found.hint)
     return QueryError(default(s), span=s.span)
-
-
-class Finding(NamedTuple):
-    """What a rule makes of a situation; what it leaves out is the default."""
-
-    message: str | None = None
-    hint: str | None = None
-    span: Span | None = None
 
 
 Rule = Callable[[Situation], Finding | None]
@@ -79,64 +73,6 @@ def _beginning(s: Situation) -> Finding | None:
     elif word == "\ufeff":
         return Finding("the text begins with a byte order mark", 'read the file with encoding="utf-8-sig"')
     return Finding(f"a query begins with PATTERN, not with {shown(s.token)}", hint)
-
-
-_SIGN_HINTS = {
-    "&": "write AND",
-    "|": "write OR",
-    "!": "write NOT, or <> for 'not equal'",
-    ";": "a query has one statement and no semicolon",
-    "^": "write pow(x, y)",
-    "#": "a comment begins with -- or stands between /* and */",
-    "\\": "a query goes on over lines without a sign",
-    "≤": "write <=",
-    "≥": "write >=",
-    "≠": "write <>",
-    "−": "write an ordinary minus: -",
-    "–": "write an ordinary minus: -",
-    "×": "write *",
-    "÷": "write /",
-    "√": "write sqrt(x)",
-    "\x00": "take it away",
-    "‘": "write straight quotes: 'so'",
-    "’": "write straight quotes: 'so'",
-    "“": "write straight single quotes: 'so'",
-    "”": "write straight single quotes: 'so'",
-}
-_PATTERN_SIGNS = {
-    "!": "negation is ~ or NOT: ~(B b)",
-    "?": "a component is one event, B b, or one or more, B+ b[]",
-    "|": "a component has one type; put both into one column of types, or run a query for each",
-    ";": "components are separated by commas",
-    "&": "components follow each other, separated by commas",
-}
-
-
-def _sign(s: Situation) -> Finding | None:
-    """Signs that the language does not have."""
-    if s.token.type != "UNKNOWN":
-        return None
-    sign = str(s.token)
-    doubled = s.after[0] if s.after and s.after[0] == sign and touch(s.token, s.after[0]) else s.token
-    what = shown(s.token) if doubled is s.token else f'"{sign}{sign}"'
-    hint = _SIGN_HINTS.get(sign)
-    if s.clause == "PATTERN" and s.open:
-        hint = _PATTERN_SIGNS.get(sign, hint)
-    elif sign in "$@?":
-        word = s.after[0] if s.next in NAMES and touch(s.token, s.after[0]) else "name"
-        hint = f"a parameter is written :{word}, and its value given to ag.sase(text, {word}=…)"
-    elif sign == '"':
-        return Finding("a double quote has no meaning here", _double_quote(s))
-    elif sign.isspace():
-        what, hint = f"U+{ord(sign):04X} looks like a space, and", "write an ordinary space"
-        return Finding(f"{what} has no meaning here", hint)
-    return Finding(f"{what} has no meaning here", hint, span_of(s.token, doubled))
-
-
-def _double_quote(s: Situation) -> str:
-    if s.types(1) in (("AS",), ("DOT",)) or s.clause == "PATTERN":
-        return "a name that is not an identifier stands in backticks: `so`"
-    return "strings stand in single quotes: 'so'; a name that is not an identifier stands in backticks: `so`"
 
 
 def _window(s: Situation) -> Finding | None:
@@ -581,7 +517,7 @@ def _anywhere(s: Situation) -> Finding | None:
 
 _RULES: tuple[Rule, ...] = (
     _beginning,
-    _sign,
+    sign,
     _window,
     _brackets,
     _clause_order,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from augury.errors import QueryError, Span
 from augury.lang.lexer import SIGNS, tokens
@@ -38,6 +38,14 @@ class Situation:
     @property
     def next(self) -> str:
         return self.after[0].type if self.after else ""
+
+
+class Finding(NamedTuple):
+    """What a rule makes of a situation; what it leaves out is the default."""
+
+    message: str | None = None
+    hint: str | None = None
+    span: Span | None = None
 
 
 CLAUSES = ("PATTERN", "WHERE", "WITHIN", "RETURN")
