@@ -87,3 +87,36 @@ def test_nothing_is_in_an_empty_list(plan):
         query = ag.sase(f"PATTERN A a WHERE {condition}", l=[])
         assert query.match(CHEQUES, time="ts", plan=plan).num_rows == count
         assert ag.from_json(query.to_json()) == query
+
+
+SHELVES = pa.table(
+    {
+        "ts": [1, 2, 3, 4],
+        "kind": ["A", "B", "A", "B"],
+        "x": [1.0, 0.0, 0.0, 4.0],
+        "s": ["1", "b", "3", None],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("SEQ(A a, B b) WHERE a.x <> 0 AND inverse(a.x) >= 1", [(1, 2), (1, 4)]),
+        ("SEQ(A a, B b) WHERE a.x <> 0 AND b.x <> 0 AND inverse(a.x) >= inverse(b.x)", [(1, 4)]),
+        ("SEQ(A a, B b) WHERE a.x = 0 OR inverse(a.x) = b.x + 1", [(1, 2), (3, 4)]),
+        ("SEQ(A a, B b) WHERE number(a.s) = 1", [(1, 2), (1, 4)]),
+        ("SEQ(A a, ~(A n), B b) WHERE n.x <> 0 AND inverse(n.x) = 1 AND a.x = 1", [(1, 2), (1, 4)]),
+        ("SEQ(A a, ~(A n), B b) WHERE n.x <> a.x AND inverse(a.x - n.x) = 1", [(1, 2), (3, 4)]),
+        ("SEQ(A+ a[], B b) WHERE a[1].x = 1 AND number(a[i].s) > number(a[i-1].s)", [(1, 2), (1, 4), (1, 4)]),
+        ("SEQ(A+ a[], B b) WHERE sum(number(a[].s)) > 2", [(1, 4), (3, 4)]),
+    ],
+)
+@pytest.mark.parametrize("every_plan", ["definition", "eager", "eager-unmerged", "backtrack"])
+def test_a_function_is_asked_only_where_it_was_put(registered, every_plan, query, found):
+    """Events of other types, and those that the predicates before it refuse, are not its business."""
+    ag.function(lambda x: 1 / x, name="inverse", reads=[float], returns=float)
+    ag.function(int, name="number", reads=[str], returns=int)
+    result = ag.sase(f"PATTERN {query}").match(SHELVES, time="ts", type="kind", plan=every_plan)
+    ends = zip(result.column("match_start").to_pylist(), result.column("match_end").to_pylist(), strict=True)
+    assert sorted(ends) == found

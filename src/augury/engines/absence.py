@@ -68,14 +68,14 @@ def by_itself(expr: Expr, var: str) -> bool:
 
 
 def candidates(
-    place: int, query: Resolved, rows_of_type: Callable[[str], Mask], true: Callable[[Expr], Mask]
+    place: int, query: Resolved, rows_of_type: Callable[[str], Mask], true: Callable[[Expr, Mask], Mask]
 ) -> Mask:
     """The rows that a negated component means, as far as they tell by themselves."""
     c = query.pattern.components[place]
     good = rows_of_type(c.type)
     for test in query.tests_at(place, Moment.ABSENT):
         if by_itself(test.expr, c.var):
-            good = good & true(over_event(test.expr))
+            good = good & true(over_event(test.expr), good)
     return good
 
 
@@ -154,7 +154,7 @@ def _broken(
     broken = np.ones(len(match), np.bool_)
     rows = batch.order[events]
     for expr, forall in absent.tests:
-        pair = np.arange(len(match))
+        pair = np.flatnonzero(broken)  # a test is asked where those before it hold
         at: dict[str, npt.NDArray[np.int64]] = {}
         for var, _ in forall:
             slot = part.slots[[c.var for c in query.pattern.positives].index(var)]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from augury.automaton import Absent, Automaton, lower
+from augury.automaton import Absent, Action, Arc, Automaton, lower
 from augury.engines import absence
 from augury.engines.batch import COMPILED_FROM, prepare
 from augury.engines.compiling import compiled_source, plain
@@ -31,12 +31,14 @@ from augury.engines.kernels import graph, runs
 from augury.engines.walk import Graph, Walker, graph_of
 from augury.errors import LimitError
 from augury.expr.columns import Column, evaluate, from_arrow, truth
+from augury.expr.functions import calls_python
 from augury.expr.inputs import Inputs
+from augury.expr.physical import from_values, take
 from augury.expr.tree import At, Attr, Binary, Expr, Literal, typed
 from augury.expr.types import BOOL, STRING
 from augury.match.rows import Matches
 from augury.plan.registers import Registers, allocate
-from augury.plan.split import ABSENT, Split, split
+from augury.plan.split import ABSENT, Guard, Split, split
 from augury.resolve import Resolved
 from augury.watch import tell
 
@@ -124,7 +126,7 @@ class Evaluation(Host):
         self.batch = prepare(
             table, query, plan.automaton.partition, breaks=plan.automaton.breaks, fast=self.fast
         )
-        columns = [evaluate(e, self._column, table.num_rows) for e in plan.split.columns]
+        columns = [self._derived(e, str(k)) for k, e in enumerate(plan.split.columns)]
         self.inputs = Inputs()
         self.nullable = [c.valid is not None for c in columns]
         left_to = plan.automaton.left_to
@@ -205,15 +207,43 @@ class Evaluation(Host):
         ):
             if bit < 0:
                 continue
-            assert arc.component is not None
-            good = self.rows_of_type(arc.component.type)
-            for expr in guard.static:
-                good = good & self._true(expr)
-            mask |= good.astype(dtype) << dtype.type(bit)
+            mask |= self._allowed(arc, guard).astype(dtype) << dtype.type(bit)
         return mask
 
-    def _true(self, expr: Expr) -> npt.NDArray[np.bool_]:
-        return truth(evaluate(expr, self._column, self.table.num_rows))
+    def _allowed(self, arc: Arc, guard: Guard) -> npt.NDArray[np.bool_]:
+        assert arc.component is not None
+        good = self.rows_of_type(arc.component.type)
+        for expr in guard.static:
+            good = good & self._true(expr, good)
+        return good
+
+    def _true(self, expr: Expr, among: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        return truth(self._where(expr, among))
+
+    def _derived(self, expr: Expr, name: str) -> Column:
+        """A derived column. What calls a registered function is the argument of an aggregate, see `split`."""
+        if not calls_python(expr):
+            return evaluate(expr, self._column, self.table.num_rows)
+        among = np.zeros(self.table.num_rows, np.bool_)
+        variables = self.plan.split.folded(name)
+        for arc, guard in zip(self.plan.automaton.arcs, self.plan.split.guards, strict=True):
+            if arc.action in (Action.BEGIN, Action.TAKE) and arc.component and arc.component.var in variables:
+                among |= self._allowed(arc, guard)
+        return self._where(expr, among)
+
+    def _where(self, expr: Expr, among: npt.NDArray[np.bool_]) -> Column:
+        """An expression's values; a registered function is asked of the rows among these alone."""
+        rows = self.table.num_rows
+        if not calls_python(expr) or among.all():
+            return evaluate(expr, self._column, rows)
+        some = np.flatnonzero(among)
+        if not len(some):
+            return from_values([None] * rows, typed(expr))
+        found = evaluate(expr, lambda node: take(self._column(node), some), len(some))
+        place = np.zeros(rows, np.int64)
+        place[some] = np.arange(len(some))
+        found = take(found, place)
+        return Column(found.values, among if found.valid is None else among & found.valid)
 
     def _gathered(self, values: Any) -> Any:
         """A column by kernel index, as the kernel takes it."""

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from augury.errors import QueryError
 from augury.expr import scalars
+from augury.expr.tree import Call, Expr, walk
 from augury.expr.types import (
     BOOL,
     FLOAT,
@@ -98,6 +99,11 @@ _registered: dict[str, UserFunction] = {}
 
 def registered(name: str) -> UserFunction | None:
     return _registered.get(name)
+
+
+def calls_python(expr: Expr) -> bool:
+    """Whether a registered function is called in it. It may raise: it is asked only where it was put."""
+    return any(isinstance(node, Call) and node.fn in _registered for node in walk(expr))
 
 
 def known_names() -> list[str]:

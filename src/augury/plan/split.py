@@ -2,7 +2,8 @@
 
 Every guard is a list of tests. A test that mentions only the event at hand becomes part of the arc's mask.
 In the others each largest part that mentions only one event, this one or a bound one, becomes a *derived
-column*: a bound event then costs one register, however much of it is read.
+column*: a bound event then costs one register, however much of it is read. What calls a registered function is
+no such part: the function stays where it was put, behind the tests before it.
 
 After the split an expression's references are these, and their names are places in `Split.columns`:
 
@@ -20,7 +21,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from augury.automaton import Action, Arc, Automaton
-from augury.expr.tree import Agg, At, Attr, Binary, Expr, Len, Literal, Logic, children, typed
+from augury.expr.functions import calls_python
+from augury.expr.tree import Agg, At, Attr, Binary, Expr, Len, Literal, Logic, children, typed, walk
 from augury.expr.types import BOOL, INT
 from augury.resolve import Moment, Test
 
@@ -53,6 +55,16 @@ class Split:
     guards: tuple[Guard, ...]  # by arc, without the leave tests
     leaves: tuple[Guard, ...]  # by arc: its leave tests
     accept: Guard
+
+    def folded(self, column: str) -> set[str]:
+        """The variables over whose events an aggregate folds this column."""
+        return {
+            node.var
+            for guard in (*self.guards, *self.leaves, self.accept)
+            for expr in (*guard.dynamic, *(e for e, _ in guard.history))
+            for node in walk(expr)
+            if isinstance(node, Agg) and isinstance(node.arg, Attr) and node.arg.name == column
+        }
 
 
 def split(automaton: Automaton) -> Split:
@@ -157,7 +169,7 @@ def hoist(expr: Expr, arc: Arc | None, columns: list[Expr]) -> Expr:
         case Len() | Literal():
             return expr
     places = _places(expr, arc)
-    if len(places) == 1 and not _summarises(expr):
+    if len(places) == 1 and not _summarises(expr) and not calls_python(expr):
         ((var, at),) = places
         return Attr(var, at, derived(expr, columns), span=expr.span, type=expr.type)
     return _with_children(expr, [hoist(c, arc, columns) for c in children(expr)])
