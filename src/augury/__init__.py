@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 # Where the names live. They are imported when they are first asked for: NumPy and Arrow take longer to load than
-# the command line may take to show its help.
+# the command line may take to show its help. A name that is its own home is a module.
 _HOMES = {
     **dict.fromkeys(("AuguryError", "DataError", "DataWarning", "LimitError", "QueryError"), "augury.errors"),
     **dict.fromkeys(("Query", "expand", "from_json", "sase"), "augury.query"),
@@ -39,7 +39,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'augury' has no attribute {name!r}")
-    found = getattr(import_module(_HOMES[name]), name)
+    home = import_module(_HOMES[name])
+    found = home if _HOMES[name] == f"augury.{name}" else getattr(home, name)
     globals()[name] = found
     return found
 

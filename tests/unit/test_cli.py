@@ -477,3 +477,19 @@ def test_columns_that_paths_tell(folder, readings):
     rows = [json.loads(line) for line in found.stdout.splitlines()]
     assert {(row["a_shop"], row["a_day"]) for row in rows} == {("é 1", "2024-01-02")}
     assert len(rows) == readings.slice(200, 200)["kind"].to_pylist().count("Exit")
+
+
+def test_bench_runs_what_lies_in_the_checkout(folder, monkeypatch):
+    from augury.cli import benching
+
+    monkeypatch.setattr(benching, "checkout", lambda: folder)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    away = run("bench")
+    assert (away.exit_code, "in a checkout of Augury" in said(away)) == (2, True)
+    (folder / "bench").mkdir()
+    (folder / "bench/__init__.py").touch()
+    (folder / "bench/__main__.py").write_text("import sys; print(sys.argv[1:]); sys.exit(7)")
+    monkeypatch.delitem(sys.modules, "bench", raising=False)
+    here = run("bench", "--only", "stock")
+    assert (here.exit_code, here.stdout.strip()) == (7, "['--only', 'stock']")

@@ -299,3 +299,21 @@ def demo(
     from augury.cli.words import rows_named
 
     show(name or "rfid", rows_named(rows), seed, limit)
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@told
+def bench(ctx: typer.Context) -> None:
+    """Run the benchmarks; needs a checkout, where they lie.
+
+    The words after it go to the benchmarks: --list tells their names, --only
+    chooses some, --quick makes them small. "-- --help" tells the rest.
+
+    \b
+    Examples:
+      augury bench --list
+      augury bench --quick
+    """
+    from augury.cli.benching import run
+
+    run(ctx.args)

@@ -39,15 +39,6 @@ def made(
     quiet: bool,
 ) -> None:
     """Make a stream and write it, or show how it begins."""
-    if target.path is None:
-        rows_made = min(rows, target.limit)
-        table = next(generate.stream(name, rows, seed=seed, **options)) if rows <= 1 << 20 else None
-        if table is None or not arrival.is_plain:
-            raise UsageError("name a file for the stream: -o FILE (.parquet, .arrow, .csv or .jsonl)")
-        target.put(table)
-        if not quiet:
-            note(f"the first {rows_made:,} of {rows:,} rows; -o FILE keeps them all")
-        return
     began = clock.perf_counter()
     written = 0
     try:
@@ -64,6 +55,11 @@ def made(
         first = next(parts)
     except ValueError as error:
         raise UsageError(str(error)) from None
+    if target.path is None:
+        target.put(first)
+        if not quiet:
+            note(f"the first {min(first.num_rows, target.limit):,} rows; -o FILE keeps them all")
+        return
     assert target.format is not None
     with (
         Meter.of_rows(f"writing {target.path}", rows, quiet=quiet) as meter,

@@ -89,15 +89,22 @@ class Target:
         check_free(path, overwrite=overwrite)
         return cls(path, format_of(path, form), overwrite, limit)
 
-    def put(self, table: pa.Table) -> None:
+    def put(self, table: pa.Table, *, quiet: bool = True) -> None:
+        """Show the table, or write it with a meter."""
         if self.path is None:
             if table.num_rows:
                 show_table(table, self.limit)
             return
         assert self.format is not None
-        with writing(self.path, self.format, table.schema) as writer:
+        with (
+            Meter.of_rows(
+                f"writing {self.path}", table.num_rows, quiet=quiet or self.path == STDOUT
+            ) as meter,
+            writing(self.path, self.format, table.schema) as writer,
+        ):
             for start in range(0, table.num_rows, _ROWS):
                 writer.write(table.slice(start, _ROWS))
+                meter.reach(start + _ROWS)
 
     def said(self, rows: int, what: str) -> str:
         """How the result is told in the closing line."""
@@ -146,7 +153,7 @@ def match(
             ):
                 result = query.match(table, **arguments, **options)
     took = clock.perf_counter() - began
-    target.put(result)
+    target.put(result, quiet=quiet)
     if not quiet:
         what = "matches" if options["output"] in ("all", "non_overlap", "longest") else "rows"
         note(f"{target.said(result.num_rows, what)} ({table.num_rows:,} events, {took:.2f} s)")
@@ -256,6 +263,6 @@ def expanded(
     query = None if given is None else query_from(given, params)
     table = data.read(quiet=quiet)
     result = expand(table, query, match_id=match_id)
-    target.put(result)
+    target.put(result, quiet=quiet)
     if not quiet:
         note(f"{target.said(result.num_rows, 'matches')} ({table.num_rows:,} compressed rows)")
