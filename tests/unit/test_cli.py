@@ -217,6 +217,11 @@ CASES = [
         2,
         "'flaot64' is no type of a column; did you mean float64?",
     ),
+    (
+        ["theft.sase", "r.parquet", "-c", "tag:int64"],
+        2,
+        "--column gives tag a type, and r.parquet has no such column",
+    ),
     (["theft.sase", "r.parquet", "-o", "r.parquet"], 2, "r.parquet exists; --overwrite replaces it"),
     (["theft.sase", "r.parquet", "-o", "no/r.csv"], 2, "there is no folder no to write r.csv into"),
     (["theft.sase", "r.parquet", "-o", "r.xyz"], 2, "r.xyz does not tell a format"),
@@ -493,3 +498,10 @@ def test_bench_runs_what_lies_in_the_checkout(folder, monkeypatch):
     monkeypatch.delitem(sys.modules, "bench", raising=False)
     here = run("bench", "--only", "stock")
     assert (here.exit_code, here.stdout.strip()) == (7, "['--only', 'stock']")
+
+
+def test_standard_input_is_read_once(folder, readings):
+    result = run("match", "-", "-", *ROLES, stdin=THEFT)
+    assert (result.exit_code, "the query or the data, not both" in said(result)) == (2, True)
+    result = run("match", "-", "r.parquet", *ROLES, stdin=THEFT)
+    assert result.stdout.count("\n") == len(expected(readings))

@@ -104,6 +104,11 @@ def _roles(time: str | None, type: str | None, key: list[str] | None, tiebreak: 
     return Roles(time, type, tuple(names_in(key)), tuple(names_in(tiebreak)))
 
 
+def _one_reader_of_stdin(query: str, data: list[str] | None) -> None:
+    if query == "-" and (not data or "-" in data):
+        raise UsageError("standard input can be the query or the data, not both; name a file for one of them")
+
+
 def _text_or_file(given: str) -> str:
     from pathlib import Path
 
@@ -166,6 +171,7 @@ def match(
     """
     from augury.cli import matching
 
+    _one_reader_of_stdin(query, data)
     options = {
         "output": output,
         "plan": plan,
@@ -226,6 +232,8 @@ def check(
     from augury.cli import matching
     from augury.cli.types import schema_named
 
+    if data:
+        _one_reader_of_stdin(query, data)
     if data and schema is not None:
         raise UsageError("DATA and --schema both tell columns; give one of them")
     given = None if schema is None else schema_named(_text_or_file(schema))

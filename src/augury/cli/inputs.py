@@ -16,7 +16,7 @@ import pyarrow as pa
 from augury.cli import textfiles
 from augury.cli.files import STDIN, Source, sources_from
 from augury.cli.screen import Meter
-from augury.cli.trouble import of_the_system
+from augury.cli.trouble import UsageError, of_the_system
 from augury.cli.types import shown
 from augury.errors import DataError
 
@@ -40,7 +40,16 @@ class Data:
     def schema(self) -> pa.Schema:
         """The columns: from the metadata, or from how a file of text begins."""
         schemas = [self._schema_of(s) for s in self.sources]
-        return _unified([(s, schema) for s, schema in zip(self.sources, schemas, strict=True)])
+        schema = _unified([(s, schema) for s, schema in zip(self.sources, schemas, strict=True)])
+        self._check_typed(schema)
+        return schema
+
+    def _check_typed(self, schema: pa.Schema) -> None:
+        for name in self.text.columns:
+            if name not in schema.names:
+                raise UsageError(
+                    f"--column gives {name} a type, and {self.name} has no such column: there is {', '.join(schema.names)}"
+                )
 
     def read(self, columns: Sequence[str] | None = None, *, quiet: bool = False) -> pa.Table:
         """All rows as one table, with a meter where it takes long."""
@@ -51,6 +60,8 @@ class Data:
                 self._with_partition(s, _read(s, self.text, columns, meter), columns) for s in self.sources
             ]
         schema = _unified([(s, t.schema) for s, t in zip(self.sources, tables, strict=True)])
+        if columns is None:
+            self._check_typed(schema)
         if len(tables) == 1:
             return tables[0]
         return pa.concat_tables([_fitted(t, schema) for t in tables])

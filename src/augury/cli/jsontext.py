@@ -54,6 +54,8 @@ def _text(values: pa.Array) -> pa.Array:
     t, type_ = pa.types, values.type
     if t.is_dictionary(type_):
         return _text(values.cast(type_.value_type))
+    if t.is_run_end_encoded(type_):
+        return _text(pc.run_end_decode(values))
     if t.is_null(type_):
         return pa.nulls(len(values), pa.large_string())
     if t.is_struct(type_):
@@ -75,19 +77,41 @@ def _text(values: pa.Array) -> pa.Array:
         return pc.if_else(whole, pc.binary_join_element_wise(text, _constant(".0"), _constant("")), text)
     if t.is_integer(type_) or t.is_boolean(type_) or t.is_decimal(type_):
         return values.cast(pa.large_string())
-    if t.is_string(type_) or t.is_large_string(type_):
+    if t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_):
         return _quoted(values.cast(pa.large_string()))
     if t.is_timestamp(type_):
         text = values.cast(pa.timestamp(type_.unit, "UTC") if type_.tz else type_).cast(pa.large_string())
         return _in_quotes(pc.replace_substring(text, " ", "T"))
     if t.is_duration(type_):
         return values.cast(pa.int64()).cast(pa.large_string())
-    if t.is_temporal(type_):
+    if t.is_temporal(type_) and not t.is_interval(type_):
         return _in_quotes(values.cast(pa.large_string()))
-    if t.is_binary(type_) or t.is_large_binary(type_) or t.is_fixed_size_binary(type_):
-        encoded = [None if v is None else base64.b64encode(v).decode() for v in values.to_pylist()]
-        return _in_quotes(pa.array(encoded, pa.large_string()))
-    return pa.array([json.dumps(v, default=str) for v in values.to_pylist()], pa.large_string())
+    return _in_quotes(base64_text(values)) if is_binary(type_) else _by_value(values)
+
+
+def is_binary(type_: pa.DataType) -> bool:
+    """Whether values are bytes, however they are stored."""
+    t = pa.types
+    return bool(
+        t.is_binary(type_)
+        or t.is_large_binary(type_)
+        or t.is_binary_view(type_)
+        or t.is_fixed_size_binary(type_)
+    )
+
+
+def base64_text(values: Any) -> pa.Array:
+    """Bytes as base64."""
+    encoded = [None if v is None else base64.b64encode(v).decode() for v in values.to_pylist()]
+    return pa.array(encoded, pa.large_string())
+
+
+def _by_value(values: pa.Array) -> pa.Array:
+    """The rarer types (maps, views of lists, extensions), one value after the other."""
+    written = [
+        None if v is None else json.dumps(v, default=str, ensure_ascii=False) for v in values.to_pylist()
+    ]
+    return pa.array(written, pa.large_string())
 
 
 def _in_quotes(text: pa.Array) -> pa.Array:

@@ -58,7 +58,10 @@ def check_free(path: str, *, overwrite: bool) -> None:
 def writing(path: str, form: str, schema: pa.Schema) -> Iterator[Writer]:
     """A writer of the file; if the block fails there is no file, and what stood there before still does."""
     if path == STDOUT:
-        with _opened(pa.PythonFile(sys.stdout.buffer, "w"), form, schema, None) as writer:
+        with (
+            _guarded("standard output"),
+            _opened(pa.PythonFile(sys.stdout.buffer, "w"), form, schema, None) as writer,
+        ):
             yield writer
         sys.stdout.buffer.flush()
         return
@@ -90,6 +93,9 @@ def _guarded(path: str) -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+        said = str(error).partition("\n")[0]
+        raise FailureError(f"{path}: the format cannot hold this result: {said}; choose another") from None
     except OSError as error:
         raise FailureError(f"{path} cannot be written: {of_the_system(error).rpartition(': ')[2]}") from None
 
@@ -145,19 +151,43 @@ class _Text:
 
 def flat(table: pa.Table) -> pa.Table:
     """The table as CSV can hold it: a struct becomes columns `a.x`, a list becomes JSON text."""
-    from augury.cli.jsontext import json_text
-
     while any(pa.types.is_struct(f.type) for f in table.schema):
         table = table.flatten()
     for place, f in enumerate(table.schema):
-        if pa.types.is_nested(f.type):
-            column = table.column(place).combine_chunks()
-            text = pc.if_else(
-                column.is_valid(), json_text(column).cast(pa.string()), pa.scalar(None, pa.string())
-            )
-            table = table.set_column(place, f.name, text)
-        elif pa.types.is_duration(f.type):
-            table = table.set_column(place, f.name, table.column(place).cast(pa.int64()))
-        elif pa.types.is_dictionary(f.type):
-            table = table.set_column(place, f.name, table.column(place).cast(f.type.value_type))
+        if not _is_scalar(f.type):
+            table = table.set_column(place, f.name, _as_csv(table.column(place), f.type))
     return table
+
+
+def _is_scalar(type_: pa.DataType) -> bool:
+    """Whether Arrow writes it into a CSV as one expects."""
+    t = pa.types
+    return bool(
+        t.is_null(type_)
+        or (t.is_primitive(type_) and not t.is_duration(type_) and not t.is_interval(type_))
+        or t.is_decimal(type_)
+        or t.is_string(type_)
+        or t.is_large_string(type_)
+    )
+
+
+def _as_csv(column: pa.ChunkedArray, type_: pa.DataType) -> Any:
+    """The column as one that Arrow writes into a CSV."""
+    from augury.cli.jsontext import base64_text, is_binary, json_text
+
+    if _is_scalar(type_):
+        return column
+    if pa.types.is_dictionary(type_):
+        return _as_csv(column.cast(type_.value_type), type_.value_type)
+    if pa.types.is_run_end_encoded(type_):
+        return _as_csv(pa.chunked_array([pc.run_end_decode(c) for c in column.chunks]), type_.value_type)
+    if pa.types.is_duration(type_):
+        return column.cast(pa.int64())
+    if pa.types.is_string_view(type_):
+        return column.cast(pa.string())
+    if is_binary(type_):
+        return base64_text(column).cast(pa.string())
+    if isinstance(type_, pa.BaseExtensionType):
+        return pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
+    one = column.combine_chunks()
+    return pc.if_else(one.is_valid(), json_text(one).cast(pa.string()), pa.scalar(None, pa.string()))
