@@ -103,7 +103,7 @@ class Evaluation(eager.Evaluation):
             elif why == ctl.NODES_FULL:
                 path_room *= 2
                 path = [self.longer(a, "i4", path_room) for a in path]
-        self.measures.predicate_evaluations = int(control[ctl.EVALUATIONS])
+        self.measures.run_evaluations = int(control[ctl.EVALUATIONS])
         self.measures.peak_runs = int(control[ctl.PEAK])
         self.measures.events_read = int(control[READS])
         self.measures.peak_buffered_events = int(control[FARTHEST])

@@ -11,6 +11,7 @@ from the graph, arrays grow if they must, and the kernel goes on where it stoppe
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -35,8 +36,9 @@ from augury.expr.functions import calls_python
 from augury.expr.inputs import Inputs
 from augury.expr.physical import from_values, take
 from augury.expr.tree import At, Attr, Binary, Expr, Literal, typed
-from augury.expr.types import BOOL, STRING
+from augury.expr.types import BOOL, INT64_MAX, INT64_MIN, STRING
 from augury.match.rows import Matches
+from augury.measures import Measures
 from augury.plan.registers import Registers, allocate
 from augury.plan.split import ABSENT, Guard, Split, split
 from augury.resolve import Resolved
@@ -47,9 +49,10 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int64]
 
-PAUSE = 1 << 20  # events between two looks at the world
+PAUSE = 1 << 20  # events between two looks at the world, at most
+PATIENCE = 0.2  # seconds between them, about: an interrupt is heard then
 PIECE = 1 << 20  # bound events in one piece of output
-MAX_NODES = 200_000_000
+MAX_NODES = 200_000_000  # 3.2 GB of nodes, or of counts
 MOST = 1.5e38  # a count about as large as this has more digits than a decimal, whatever its roundings
 
 
@@ -81,17 +84,18 @@ def plan(query: Resolved, *, merge: bool = True) -> Plan:
     return Plan(query, automaton, parts, allocate(automaton, parts, merge=merge))
 
 
-@dataclass(slots=True)
-class Measures:
-    """What an evaluation cost, in counts that are the same on every machine."""
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which matches of a stream an evaluation is asked for, by the times of their first and last events.
 
-    predicate_evaluations: int = 0
-    peak_runs: int = 0
-    runs_merged: int = 0
-    nodes: int = 0
-    peak_nodes: int = 0
-    peak_buffered_events: int = 0
-    events_read: int = 0
+    A stream that is cut into slices has each match in one of them, whatever its other events' slices are.
+    """
+
+    starts: tuple[int, int] = (INT64_MIN, INT64_MAX)  # both ends are in
+    until: int = INT64_MAX  # and non_overlap reports none that ends later
+
+
+EVERYTHING = Share()
 
 
 class Evaluation(Host):
@@ -113,13 +117,15 @@ class Evaluation(Host):
         output: str = "all",
         profile: bool = False,
         fast: bool | None = None,
+        share: Share = EVERYTHING,
     ) -> None:
         self.plan = plan
         self.table = table
+        self.share = share
         self.max_runs = max_runs
         self.max_nodes = max_nodes
         super().__init__(fast=table.num_rows >= COMPILED_FROM if fast is None else fast)
-        self.measures = Measures()
+        self.measures = Measures(events=table.num_rows)
         query = plan.query
         self._known: dict[str, Column] = {}
         self._typed: dict[str, npt.NDArray[np.bool_]] = {}
@@ -151,12 +157,12 @@ class Evaluation(Host):
             {str(k): (c, typed(e)) for k, (c, e) in enumerate(zip(columns, plan.split.columns, strict=True))}
         )
         self.bound = bound
-        self.mask = self._gathered(self._masks())
+        self.mask = self._gathered(self._started(self._masks()[self.batch.order]))
         self.arguments: list[Any] = []
         for _, k, is_null in self.source.columns:
             column = bound.columns[str(k)]
             values = column.null if is_null else column.values
-            self.arguments.append(self._gathered(values))
+            self.arguments.append(self._gathered(np.asarray(values)[self.batch.order]))
         self.absences = absence.absences(left_to(Absent.FILTERS), query, self.batch, self.candidates)
 
     def _written(self, options: Options, inputs: Inputs) -> Source:
@@ -218,6 +224,7 @@ class Evaluation(Host):
         return good
 
     def _true(self, expr: Expr, among: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        self.measures.batch_evaluations += int(among.sum()) if calls_python(expr) else len(among)
         return truth(self._where(expr, among))
 
     def _derived(self, expr: Expr, name: str) -> Column:
@@ -245,10 +252,18 @@ class Evaluation(Host):
         found = take(found, place)
         return Column(found.values, among if found.valid is None else among & found.valid)
 
+    def _started(self, mask: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The masks by kernel index, without the runs that this share does not start."""
+        low, high = self.share.starts
+        if self.share.starts != EVERYTHING.starts:
+            ((begin, _),) = self.plan.automaton.leaving(0)
+            outside = (self.batch.times < low) | (self.batch.times > high)
+            mask[outside] &= ~mask.dtype.type(1 << self.source.bits[begin])
+        return mask
+
     def _gathered(self, values: Any) -> Any:
-        """A column by kernel index, as the kernel takes it."""
-        ordered = values[self.batch.order]
-        return np.ascontiguousarray(ordered) if self.fast else ordered.tolist()
+        """A column that is ordered by kernel index, as the kernel takes it."""
+        return np.ascontiguousarray(values) if self.fast else values.tolist()
 
     # -------------------------------------------------------------- the kernel and its arrays
 
@@ -277,8 +292,10 @@ class Evaluation(Host):
         breaks = () if self.batch.breaks is None else (self.listed(self.batch.breaks),)
         below = (self.listed(self.below),) if self.below is not None and self.options.bounded else ()
         constants = [(self.bound.arguments if self.fast else self.bound.plain())[n] for n in source.constants]
+        stretch = PAUSE if self.fast else PAUSE >> 6
         while True:
-            control[ctl.STOP] = min(len(self.batch), int(control[ctl.EVENT]) + PAUSE)
+            begun, at = time.monotonic(), int(control[ctl.EVENT])
+            control[ctl.STOP] = min(len(self.batch), at + stretch)
             why = kernel(
                 control,
                 segments,
@@ -298,6 +315,7 @@ class Evaluation(Host):
                 break
             event = int(control[ctl.EVENT])
             tell(event, len(self.batch))
+            stretch = _next_stretch(event - at, time.monotonic() - begun)
             if why == ctl.TOO_LARGE:
                 raise OverflowError
             if why == ctl.TOO_MANY_RUNS:
@@ -310,10 +328,20 @@ class Evaluation(Host):
                 store.more_results()
             elif event < len(lows):
                 store.make_room(control, arrays, int(lows[event]), full=why == ctl.NODES_FULL)
-        self.measures.predicate_evaluations = int(control[ctl.EVALUATIONS])
+        self.measures.run_evaluations = int(control[ctl.EVALUATIONS])
         self.measures.peak_runs = int(control[ctl.PEAK])
         self.measures.runs_merged = int(control[ctl.MERGED])
         store.finish(control)
+        if self.options.profile:
+            self.measures.peak_buffered_events = self._peak_in_window(store.bound_events())
+            inputs = (self.mask, segments, lows, self.batch.order, self.batch.times, *breaks, *below)
+            kept = (*inputs, *self.arguments, *arrays.values(), *store.arrays())
+            self.measures.peak_bytes = sum(map(_size_of, kept))
+
+    def _peak_in_window(self, bound: npt.NDArray[np.bool_]) -> int:
+        """How many of these events lay in one window at most."""
+        before = np.concatenate([[0], np.cumsum(bound)])
+        return int((before[1:] - before[self.batch.lows]).max(initial=0))
 
     def live(self, control: Any) -> int:
         return sum(int(control[ctl.STATES + 3 * s]) for s in range(1, self.plan.automaton.final + 1))
@@ -409,6 +437,7 @@ class GraphStore:
         self.root_event, self.root_node = (e.array("i4", max(64, room // 4)) for _ in range(2))
         self.newest[0] = -1
         self.cut_off = 0
+        self.bound = np.zeros(len(e.batch) if e.options.profile else 0, np.bool_)
 
     def arrays(self) -> tuple[Any, ...]:
         return (self.ev, self.left, self.right, self.newest, self.root_event, self.root_node)
@@ -421,6 +450,7 @@ class GraphStore:
         """Drop what is out of the window; then as much free room as is used, and enough for one event."""
         e = self.evaluation
         e.measures.peak_nodes = max(e.measures.peak_nodes, int(control[ctl.NODES]))
+        self._see_bound(control)
         cut = int(
             e.run(graph.compact)(self.ev, self.left, self.right, self.newest, int(control[ctl.NODES]), oldest)
         )
@@ -445,6 +475,17 @@ class GraphStore:
         measures = self.evaluation.measures
         measures.peak_nodes = max(measures.peak_nodes, int(control[ctl.NODES]))
         measures.nodes = self.cut_off + int(control[ctl.NODES]) - 1
+        self._see_bound(control)
+
+    def _see_bound(self, control: Any) -> None:
+        if len(self.bound):
+            nodes = int(control[ctl.NODES])
+            binds = np.array(self.right[1:nodes], np.int64) < 0
+            self.bound[np.array(self.ev[1:nodes], np.int64)[binds]] = True
+
+    def bound_events(self) -> npt.NDArray[np.bool_]:
+        """The events that some history binds."""
+        return self.bound
 
 
 class CountStore:
@@ -500,7 +541,13 @@ class CountStore:
         lengths = np.array(beyond)[stored] - np.maximum(np.array(first)[stored], head)
         self.width = _room_for(2 * size, self.width)
         self.rows = _room_for(2 * (len(live) + need) + 8, self.rows)
-        self.room = _room_for(2 * int(np.maximum(lengths, 0).sum()) + 4 * (need + 1) * size, self.room)
+        kept = int(np.maximum(lengths, 0).sum())
+        if kept + 2 * (need + 1) * size > e.max_nodes:
+            raise LimitError(
+                f"{kept + 2 * (need + 1) * size} counts of matches by their first event exceed "
+                f"max_nodes={e.max_nodes}{e.where(int(control[ctl.EVENT]))}; narrow WITHIN or the predicates"
+            )
+        self.room = _room_for(2 * kept + 4 * (need + 1) * size, self.room)
         self._allocate()
         self.starts[: tail - head] = starts[head:tail]
         rows = e.listed(live)
@@ -537,6 +584,25 @@ class CountStore:
 
     def finish(self, control: Any) -> None:
         """Nothing is left to be read."""
+
+    def bound_events(self) -> npt.NDArray[np.bool_]:
+        """Of histories that are counts only the first events are known."""
+        e = self.evaluation
+        ((begin, _),) = e.plan.automaton.leaving(0)
+        begins: npt.NDArray[np.bool_] = (
+            np.array(e.mask, np.uint64) & np.uint64(1 << e.source.bits[begin]) != 0
+        )
+        return begins
+
+
+def _size_of(array: Any) -> int:
+    """The bytes of an array; of a list as if it were one."""
+    return int(array.nbytes) if isinstance(array, np.ndarray) else 8 * len(array)
+
+
+def _next_stretch(events: int, seconds: float) -> int:
+    """How many events to hand to the kernel next: with a million runs each may take milliseconds."""
+    return int(min(max(events, 1) * min(PATIENCE / max(seconds, 1e-6), 16.0) + 1, PAUSE))
 
 
 def _piece_of(events: int) -> int:
