@@ -27,8 +27,8 @@ from augury.engines.eager_source import eager_source
 from augury.engines.generated import Options, Source
 from augury.engines.host import Host
 from augury.engines.kernels import control as ctl
-from augury.engines.kernels import counts as counting
 from augury.engines.kernels import graph, runs
+from augury.engines.stores import CountStore, GraphStore, size_of
 from augury.engines.walk import Graph, Walker, graph_of
 from augury.errors import LimitError
 from augury.expr.columns import Column, evaluate, from_arrow, truth
@@ -53,7 +53,6 @@ PAUSE = 1 << 20  # events between two looks at the world, at most
 PATIENCE = 0.2  # seconds between them, about: an interrupt is heard then
 PIECE = 1 << 20  # bound events in one piece of output
 MAX_NODES = 200_000_000  # 3.2 GB of nodes, or of counts
-MOST = 1.5e38  # a count about as large as this has more digits than a decimal, whatever its roundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +335,7 @@ class Evaluation(Host):
             self.measures.peak_buffered_events = self._peak_in_window(store.bound_events())
             inputs = (self.mask, segments, lows, self.batch.order, self.batch.times, *breaks, *below)
             kept = (*inputs, *self.arguments, *arrays.values(), *store.arrays())
-            self.measures.peak_bytes = sum(map(_size_of, kept))
+            self.measures.peak_bytes = sum(map(size_of, kept))
 
     def _peak_in_window(self, bound: npt.NDArray[np.bool_]) -> int:
         """How many of these events lay in one window at most."""
@@ -424,182 +423,6 @@ class Evaluation(Host):
         return found
 
 
-class GraphStore:
-    """The arrays of the match graph (see kernels.graph), and the roots that wait to be enumerated."""
-
-    first_node = 1  # node 0 is none
-    wide = False
-
-    def __init__(self, evaluation: Evaluation) -> None:
-        self.evaluation = e = evaluation
-        room = 1 << 10 if len(e.batch) < 1 << 12 else 1 << 16
-        self.ev, self.left, self.right, self.newest = (e.array("i4", room) for _ in range(4))
-        self.root_event, self.root_node = (e.array("i4", max(64, room // 4)) for _ in range(2))
-        self.newest[0] = -1
-        self.cut_off = 0
-        self.bound = np.zeros(len(e.batch) if e.options.profile else 0, np.bool_)
-
-    def arrays(self) -> tuple[Any, ...]:
-        return (self.ev, self.left, self.right, self.newest, self.root_event, self.root_node)
-
-    def more_results(self) -> None:
-        e, room = self.evaluation, 2 * len(self.root_event)
-        self.root_event, self.root_node = (e.longer(a, "i4", room) for a in (self.root_event, self.root_node))
-
-    def make_room(self, control: Any, arrays: dict[str, Any], oldest: int, *, full: bool) -> None:
-        """Drop what is out of the window; then as much free room as is used, and enough for one event."""
-        e = self.evaluation
-        e.measures.peak_nodes = max(e.measures.peak_nodes, int(control[ctl.NODES]))
-        self._see_bound(control)
-        cut = int(
-            e.run(graph.compact)(self.ev, self.left, self.right, self.newest, int(control[ctl.NODES]), oldest)
-        )
-        if cut:
-            control[ctl.NODES] -= cut
-            self.cut_off += cut
-            e.renumber(control, arrays, lambda ids: np.maximum(ids - cut, 0))  # 0: the run has expired
-        used, live, wanted = int(control[ctl.NODES]), e.live(control), len(self.ev)
-        while full and (used * 2 > wanted or used + 8 * live + 8 > wanted):
-            wanted *= 2
-        if used > e.max_nodes:
-            raise LimitError(
-                f"{used} nodes of the match graph exceed max_nodes={e.max_nodes}"
-                f"{e.where(int(control[ctl.EVENT]))}; narrow WITHIN or the predicates"
-            )
-        if wanted > len(self.ev):
-            self.ev, self.left, self.right, self.newest = (
-                e.longer(a, "i4", wanted) for a in (self.ev, self.left, self.right, self.newest)
-            )
-
-    def finish(self, control: Any) -> None:
-        measures = self.evaluation.measures
-        measures.peak_nodes = max(measures.peak_nodes, int(control[ctl.NODES]))
-        measures.nodes = self.cut_off + int(control[ctl.NODES]) - 1
-        self._see_bound(control)
-
-    def _see_bound(self, control: Any) -> None:
-        if len(self.bound):
-            nodes = int(control[ctl.NODES])
-            binds = np.array(self.right[1:nodes], np.int64) < 0
-            self.bound[np.array(self.ev[1:nodes], np.int64)[binds]] = True
-
-    def bound_events(self) -> npt.NDArray[np.bool_]:
-        """The events that some history binds."""
-        return self.bound
-
-
-class CountStore:
-    """Rows of counts (see kernels.counts), and the counts that wait to be read."""
-
-    first_node = 0
-
-    def __init__(self, evaluation: Evaluation, *, wide: bool) -> None:
-        self.evaluation = e = evaluation
-        self.wide = wide
-        self.types = ("i8", "i8", "f8") if wide else ("i8",)  # of a number's words
-        self.width, self.rows, self.room = 64, 256, 1 << 12
-        self._allocate()
-        self.out_event = e.array("i4", 1 << 12)
-        self.out = [e.array(t, 1 << 12) for t in self.types]
-
-    def _allocate(self) -> None:
-        e = self.evaluation
-        self.starts, self.scattered = e.array("i4", self.width), e.array("i4", self.width)
-        self.first, self.beyond = e.array("i4", self.rows), e.array("i4", self.rows)
-        self.place = e.array("i8", self.rows)
-        self.words = [e.array(t, self.room) for t in self.types]
-
-    def arrays(self) -> tuple[Any, ...]:
-        rows = (self.starts, self.first, self.beyond, self.place, self.scattered)
-        return (*rows, *self.words, self.out_event, *self.out)
-
-    def more_results(self) -> None:
-        e, room = self.evaluation, 2 * len(self.out_event)
-        self.out_event = e.longer(self.out_event, "i4", room)
-        self.out = [e.longer(a, t, room) for a, t in zip(self.out, self.types, strict=True)]
-
-    def make_room(self, control: Any, arrays: dict[str, Any], oldest: int, *, full: bool) -> None:
-        """Live rows to the front, expired first events away; larger arrays if half would be full."""
-        del oldest
-        if not full:
-            return
-        e = self.evaluation
-        found: list[Ints] = [np.empty(0, np.int64)]
-
-        def renumbered(ids: Ints) -> Ints:
-            found.append(ids)
-            before = sum(map(len, found[:-1]))
-            return np.arange(before, before + len(ids))
-
-        e.renumber(control, arrays, renumbered)
-        live = np.concatenate(found)
-        head, tail, need = (int(control[k]) for k in (ctl.HEAD, ctl.TAIL, ctl.NEED))
-        size = tail - head + 1
-        first, beyond, place = self.first, self.beyond, self.place
-        starts, words = self.starts, self.words
-        stored = live[np.array(place)[live] != counting.UNIT]
-        lengths = np.array(beyond)[stored] - np.maximum(np.array(first)[stored], head)
-        self.width = _room_for(2 * size, self.width)
-        self.rows = _room_for(2 * (len(live) + need) + 8, self.rows)
-        kept = int(np.maximum(lengths, 0).sum())
-        if kept + 2 * (need + 1) * size > e.max_nodes:
-            raise LimitError(
-                f"{kept + 2 * (need + 1) * size} counts of matches by their first event exceed "
-                f"max_nodes={e.max_nodes}{e.where(int(control[ctl.EVENT]))}; narrow WITHIN or the predicates"
-            )
-        self.room = _room_for(2 * kept + 4 * (need + 1) * size, self.room)
-        self._allocate()
-        self.starts[: tail - head] = starts[head:tail]
-        rows = e.listed(live)
-        ends = (self.first, self.beyond, self.place)
-        control[ctl.USED] = e.run(counting.pack_rows)(rows, head, first, beyond, place, *ends)
-        for old, new in zip(words, self.words, strict=True):
-            e.run(counting.pack_words)(rows, head, place, old, *ends, new)
-        control[ctl.NODES] = len(live)
-        control[ctl.HEAD], control[ctl.TAIL] = 0, tail - head
-
-    def read(self, count: int) -> tuple[Ints, Ints]:
-        """The events that completed matches, and how many: one word each, or two and whether they say it all."""
-        events = np.array(self.out_event[:count], np.int64)
-        if not self.wide:
-            words = np.array(self.out[0][:count], np.int64)
-            kept = np.flatnonzero(words)
-            return events[kept], words[kept].reshape(-1, 1)
-        low, high = (np.array(a[:count], np.int64).astype(np.uint64) for a in self.out[:2])
-        about = np.array(self.out[2][:count], np.float64)
-        said = low.astype(np.float64) + high.astype(np.float64) * 2.0**63
-        large = about > MOST
-        times = np.where(large, 0, np.rint((about - said) / 2.0**126)).astype(np.uint64)
-        one, two = np.uint64(1), np.uint64(62)
-        words = np.stack(
-            [
-                (low | (high & one) << np.uint64(63)).view(np.int64),
-                (high >> one | times << two).view(np.int64),
-                large.astype(np.int64),
-            ],
-            axis=1,
-        )
-        kept = np.flatnonzero(about)
-        return events[kept], words[kept]
-
-    def finish(self, control: Any) -> None:
-        """Nothing is left to be read."""
-
-    def bound_events(self) -> npt.NDArray[np.bool_]:
-        """Of histories that are counts only the first events are known."""
-        e = self.evaluation
-        ((begin, _),) = e.plan.automaton.leaving(0)
-        begins: npt.NDArray[np.bool_] = (
-            np.array(e.mask, np.uint64) & np.uint64(1 << e.source.bits[begin]) != 0
-        )
-        return begins
-
-
-def _size_of(array: Any) -> int:
-    """The bytes of an array; of a list as if it were one."""
-    return int(array.nbytes) if isinstance(array, np.ndarray) else 8 * len(array)
-
-
 def _next_stretch(events: int, seconds: float) -> int:
     """How many events to hand to the kernel next: with a million runs each may take milliseconds."""
     return int(min(max(events, 1) * min(PATIENCE / max(seconds, 1e-6), 16.0) + 1, PAUSE))
@@ -607,9 +430,3 @@ def _next_stretch(events: int, seconds: float) -> int:
 
 def _piece_of(events: int) -> int:
     return 1 << 12 if events < COMPILED_FROM else PIECE
-
-
-def _room_for(wanted: int, room: int) -> int:
-    while room < wanted:
-        room *= 2
-    return room
