@@ -173,22 +173,28 @@ def _scale(*, quick: bool) -> Iterator[Workload]:
 def _first() -> Iterator[Workload]:
     script = """
 import time
-from augury.generate import stock
-table = stock({rows})
+{made}
+table = made({rows})
 begun = time.perf_counter()
 import augury as ag
 query = ag.sase({text!r})
-found = query.match(table, time="ts", type="kind", output="all")
+found = query.match(table, time="ts", type="kind", output={output!r})
 print(time.perf_counter() - begun, found.num_rows)
 """
-    text = template("next", "max")
-    for name, rows, limit in (("uncompiled", 99_999, 1.0), ("compiled", 200_000, 3.0)):
+    rising = template("next", "max")
+    w1 = "from augury.generate import stock as made"
+    abc = "from bench.workloads import letters\ndef made(rows): return letters(rows, 1 / 3)"
+    for name, rows, made, text, output, limit in (
+        ("uncompiled", 99_999, w1, rising, "all", 1.0),
+        ("compiled", 200_000, w1, rising, "all", 3.0),
+        ("heavy", 99_999, abc, f"{ABC} WITHIN 600", "count", 3.0),  # uncompiled it would take 4 s
+    ):
         yield Workload(
             f"first/{name}",
-            "all",
+            output,
             functools.partial(_made, stock, rows),
             lambda table: table,
             Goal(seconds=limit),
-            fresh=script.format(rows=rows, text=text),
+            fresh=script.format(rows=rows, made=made, text=text, output=output),
             described={"query": text},
         )

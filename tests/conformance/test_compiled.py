@@ -6,10 +6,13 @@ enough for what short ones do not reach: arrays that grow, graphs that are compa
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from augury.engines import eager
 from augury.query import sase
 from augury.resolve import output_schema, resolve
 from augury.runtime.by_definition import Definition
@@ -119,3 +122,24 @@ def test_a_count_of_39_digits_is_told_by_its_multiple_of_a_power_of_two() -> Non
     for how in ("compiled", "plain"):
         counts = [None if n is None else int(n) for n in found[how]["count"].to_pylist()]
         assert counts == [first + before, None], how
+
+
+@pytest.mark.parametrize("output", ["all", "non_overlap", "longest", "count", "compressed"])
+def test_slow_work_starts_again_compiled(output: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small table with much to do: the answer is the same, and nothing of the first try is in it."""
+    query, table = sase(QUERIES["rising, any"]), stream(3000, 5)
+    wanted = query.match(table, time="ts", type="kind", output=output, plan="eager")
+    ways: list[bool] = []
+    right = eager.Evaluation.drive
+
+    def watched(self: Any, store: Any) -> Any:
+        ways.append(self.fast)
+        yield from right(self, store)
+
+    monkeypatch.setattr(eager.Evaluation, "drive", watched)
+    monkeypatch.setattr(eager, "SOON", 0.0)
+    monkeypatch.setattr(eager, "WORTH", 0.0)
+    found = query.match(table, time="ts", type="kind", output=output)
+    assert ways[0] is False
+    assert ways[-1] is True
+    assert table_difference(wanted, found) is None

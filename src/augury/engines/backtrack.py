@@ -23,7 +23,7 @@ from augury.errors import LimitError
 from augury.expr.inputs import Inputs
 from augury.match.rows import Matches, joined
 
-BUDGET = 1 << 24  # events read between two looks at the world
+BUDGET = 1 << 24  # events read between two looks at the world; uncompiled, a thousandth of them
 
 
 class Evaluation(eager.Evaluation):
@@ -79,7 +79,7 @@ class Evaluation(eager.Evaluation):
         arrays = {a.name: self.array(a.dtype, runs_room) for a in source.arrays}
         path = [self.array("i4", path_room) for _ in range(2)]
         control = self.array("i8", ctl.size(0))
-        control[ctl.LIVE], control[ctl.STOP] = self.max_runs, BUDGET
+        control[ctl.LIVE], control[ctl.STOP] = self.max_runs, BUDGET if self.fast else BUDGET >> 10
         fixed = [self.listed(self.batch.segments), self.mask, self.listed(self.batch.lows)]
         if self.batch.breaks is not None:
             fixed.append(self.listed(self.batch.breaks))
@@ -88,6 +88,7 @@ class Evaluation(eager.Evaluation):
         constants = [(self.bound.arguments if self.fast else self.bound.plain())[n] for n in source.constants]
         while True:
             why = kernel(control, *fixed, *self.arguments, *arrays.values(), *path, *results, *constants)
+            self.reconsider(int(control[ctl.EVENT]) / max(1, len(self.batch)))
             if control[ctl.ROOTS]:
                 yield control
             elif why == ctl.ROOTS_FULL:  # one match alone does not fit

@@ -51,6 +51,8 @@ Ints = npt.NDArray[np.int64]
 
 PAUSE = 1 << 20  # events between two looks at the world, at most
 PATIENCE = 0.2  # seconds between them, about: an interrupt is heard then
+SOON = 0.3  # seconds of uncompiled work after which the compiler is weighed
+WORTH = 1.0  # seconds of it still to come for which compiling and starting again is worth its time
 PIECE = 1 << 20  # bound events in one piece of output
 MAX_NODES = 200_000_000  # 3.2 GB of nodes, or of counts
 
@@ -97,6 +99,10 @@ class Share:
 EVERYTHING = Share()
 
 
+class Slow(Exception):  # noqa: N818  # no error: a change of mind
+    """An uncompiled evaluation has more to do than its events told: compiled, from the start, it is done sooner."""
+
+
 class Evaluation(Host):
     """One evaluation of a plan over a table. `pieces` gives the matches over kernel indices."""
 
@@ -124,6 +130,8 @@ class Evaluation(Host):
         self.max_runs = max_runs
         self.max_nodes = max_nodes
         super().__init__(fast=table.num_rows >= COMPILED_FROM if fast is None else fast)
+        self.hurries = fast is None and not self.fast and not profile
+        self.begun = time.monotonic()
         self.measures = Measures(events=table.num_rows)
         query = plan.query
         self._known: dict[str, Column] = {}
@@ -149,9 +157,8 @@ class Evaluation(Host):
             profile=profile,
         )
         self.source = self._written(self.options, self.inputs)
-        self.fast = (
-            self.fast and not self.inputs.needs_python
-        )  # what calls Python is Python, with its numbers
+        if self.inputs.needs_python:  # what calls Python is Python, with its numbers
+            self.fast = self.hurries = False
         bound = self.inputs.bind(
             {str(k): (c, typed(e)) for k, (c, e) in enumerate(zip(columns, plan.split.columns, strict=True))}
         )
@@ -291,7 +298,7 @@ class Evaluation(Host):
         breaks = () if self.batch.breaks is None else (self.listed(self.batch.breaks),)
         below = (self.listed(self.below),) if self.below is not None and self.options.bounded else ()
         constants = [(self.bound.arguments if self.fast else self.bound.plain())[n] for n in source.constants]
-        stretch = PAUSE if self.fast else PAUSE >> 6
+        stretch = PAUSE if self.fast else PAUSE >> 10
         while True:
             begun, at = time.monotonic(), int(control[ctl.EVENT])
             control[ctl.STOP] = min(len(self.batch), at + stretch)
@@ -314,6 +321,7 @@ class Evaluation(Host):
                 break
             event = int(control[ctl.EVENT])
             tell(event, len(self.batch))
+            self.reconsider(event / len(self.batch))
             stretch = _next_stretch(event - at, time.monotonic() - begun)
             if why == ctl.TOO_LARGE:
                 raise OverflowError
@@ -341,6 +349,12 @@ class Evaluation(Host):
         """How many of these events lay in one window at most."""
         before = np.concatenate([[0], np.cumsum(bound)])
         return int((before[1:] - before[self.batch.lows]).max(initial=0))
+
+    def reconsider(self, done: float) -> None:
+        """Whether to go on uncompiled, this share of the work being done."""
+        spent = time.monotonic() - self.begun
+        if self.hurries and spent > SOON and spent * (1 - done) > WORTH * done:
+            raise Slow
 
     def live(self, control: Any) -> int:
         return sum(int(control[ctl.STATES + 3 * s]) for s in range(1, self.plan.automaton.final + 1))
@@ -412,6 +426,8 @@ class Evaluation(Host):
             found = self.surviving(piece)
             if len(found):
                 yield found
+            if self.hurries and time.monotonic() - self.begun > WORTH:  # how many there will be nobody knows
+                raise Slow
 
     def surviving(self, found: Matches) -> Matches:
         """The matches that no absence breaks."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow as pa
 from augury.engines import backtrack as backtracking
 from augury.engines import eager, selection
 from augury.engines.absence import in_rows
-from augury.engines.eager import EVERYTHING, MAX_NODES, Evaluation, Share
+from augury.engines.eager import EVERYTHING, MAX_NODES, Evaluation, Share, Slow
 from augury.match import compressed
 from augury.match.gather import in_one_chunk
 from augury.match.items import Run, computed_items
@@ -22,6 +22,8 @@ from augury.resolve import Resolved
 from augury.runtime.room import Room
 
 MAX_RUNS = 1_000_000
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,24 @@ class Engine:
         self.measures = Measures()
         self.room = Room()
 
-    def evaluation(self, table: pa.Table, share: Share = EVERYTHING) -> Evaluation:
-        """An evaluation of the matches in this share of a table's, its rows in any order."""
+    def whole(self, table: pa.Table, share: Share = EVERYTHING) -> pa.Table:
+        """The result on a table, its rows in any order, or on a share of its matches."""
+        return self.evaluated(table, share, self.result)
+
+    def evaluated(self, table: pa.Table, share: Share, into: Callable[[Evaluation], T]) -> T:
+        """What is made of an evaluation; one that is slow uncompiled is compiled and starts again."""
+        used, rows = self.room.used, self.room.rows
+        evaluation = self._evaluation(table, share, self.how.fast)
+        try:
+            made = into(evaluation)
+        except Slow:
+            self.room.used, self.room.rows = used, rows
+            evaluation = self._evaluation(table, share, fast=True)
+            made = into(evaluation)
+        self.measures.add(evaluation.measures)
+        return made
+
+    def _evaluation(self, table: pa.Table, share: Share, fast: bool | None) -> Evaluation:
         evaluate = backtracking.Evaluation if self.how.plan == "backtrack" else eager.Evaluation
         how = self.how
         return evaluate(
@@ -61,28 +79,21 @@ class Engine:
             max_nodes=how.max_nodes,
             output=self.output,
             profile=how.profile,
-            fast=how.fast,
+            fast=fast,
             share=share,
         )
-
-    def whole(self, table: pa.Table) -> pa.Table:
-        """The result on a table, its rows in any order."""
-        return self.result(self.evaluation(table))
 
     def result(self, evaluation: Evaluation) -> pa.Table:
         """The rows of an evaluation."""
         match self.output:
             case "count":
-                found = self._counted(evaluation)
+                return self._counted(evaluation)
             case "compressed":
-                found = compressed.assemble(selection.compressed(evaluation), evaluation.table, self.query)
+                return compressed.assemble(selection.compressed(evaluation), evaluation.table, self.query)
             case "non_overlap" | "longest":
                 chosen = selection.selected(evaluation, longest=self.output == "longest")
-                found = self.rows(evaluation, [chosen])
-            case _:
-                found = self.rows(evaluation, evaluation.pieces())
-        self.finish(evaluation)
-        return found
+                return self.rows(evaluation, [chosen])
+        return self.rows(evaluation, evaluation.pieces())
 
     def rows(self, evaluation: Evaluation, pieces: Iterable[Matches]) -> pa.Table:
         """The rows of matches over kernel indices."""
@@ -101,13 +112,9 @@ class Engine:
     def _counted(self, evaluation: Evaluation) -> pa.Table:
         """How many matches complete at which event."""
         rows, counts = _counts(evaluation)
-        self.measures.counts_beyond += counts.null_count
+        evaluation.measures.counts_beyond = counts.null_count
         order = evaluation.batch.order
         return counted_rows(order[rows], counts, evaluation.table, self.query, self.schema)
-
-    def finish(self, evaluation: Evaluation) -> None:
-        """An evaluation is done: what it cost goes into the sum."""
-        self.measures.add(evaluation.measures)
 
 
 def rows_of_matches(

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from augury.engines import selection
-from augury.engines.eager import Share
+from augury.engines.eager import Evaluation, Share
 from augury.expr.columns import from_arrow, physical_values
 from augury.expr.types import INT64_MAX, INT64_MIN
 from augury.match.rows import taken
@@ -164,19 +164,22 @@ class Sliced:
         self.slices += 1
         end = INT64_MAX if until is None else until
         if self.cutting.cut is Cut.FIRST:
-            return engine.result(engine.evaluation(held, Share(starts=(after, end)))), held
+            return engine.whole(held, Share(starts=(after, end))), held
         if self.cutting.cut is Cut.GREEDY:
-            evaluation = engine.evaluation(held, Share(until=end))
-            chosen = selection.selected(evaluation, longest=False)
-            rows = engine.rows(evaluation, [chosen])
-            engine.finish(evaluation)
-            if len(chosen):  # the next match begins after the last one's last event, in stream order
-                order = evaluation.batch.order[int(chosen.last.max()) + 1 :]
-                held = pa.Table.from_arrays([taken(c, order) for c in held.columns], schema=held.schema)
-            return rows, held
+            return engine.evaluated(held, Share(until=end), self._greedy)
         found = engine.whole(held)
         ends = self._times(found, "match_end")
         return found.filter(pa.array((ends >= after) & (ends <= end))), held
+
+    def _greedy(self, evaluation: Evaluation) -> tuple[pa.Table, pa.Table]:
+        """The matches, and the events after the last one of them: there, in stream order, the next one begins."""
+        engine, held = self.engine, evaluation.table
+        assert isinstance(engine, Engine)
+        chosen = selection.selected(evaluation, longest=False)
+        if len(chosen):
+            order = evaluation.batch.order[int(chosen.last.max()) + 1 :]
+            held = pa.Table.from_arrays([taken(c, order) for c in held.columns], schema=held.schema)
+        return engine.rows(evaluation, [chosen]), held
 
     def _times(self, table: pa.Table, name: str | None = None) -> npt.NDArray[np.int64]:
         time = self.query.roles.time
