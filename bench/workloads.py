@@ -152,12 +152,19 @@ def _abc(*, quick: bool) -> Iterator[Workload]:
 # ------------------------------------------------------------------ cost per event
 
 
+def _tied(rows: int) -> pa.Table:
+    """Ten events of each time: what else they hold must order them."""
+    table = stock(rows)
+    return table.set_column(0, "ts", pa.array(table.column("ts").to_numpy() // 10))
+
+
 def _scale(*, quick: bool) -> Iterator[Workload]:
     w1 = asked(template("next", "max"), output="count", time="ts", type="kind")
     size = 200_000
     for rows, over in ((size, None), (10 * size, f"scale/events/{size}")):
         stream = functools.partial(_made, stock, rows)
         yield Workload(f"scale/events/{rows}", "count", stream, w1, Goal(ratio=1.2), over=over)
+    yield Workload("scale/ties/2000000", "count", functools.partial(_made, _tied, 10 * size), w1)
     roles = {"time": "ts", "type": "kind", "key": "user"}
     rows = 1_000_000 if quick else 5_000_000
     for users in (100, 10_000, 1_000_000):

@@ -9,6 +9,7 @@ Small tables are ordered by NumPy, large ones by counting passes that are compil
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from augury import semantics
 from augury.engines.compiling import compiled
 from augury.engines.kernels import order as sorting
 from augury.expr.columns import from_arrow
-from augury.expr.types import Kind, storage
+from augury.expr.types import INT64_MAX, INT64_MIN, Kind, storage
 from augury.match.gather import decoded
 from augury.match.rows import taken
 from augury.resolve import Resolved
@@ -56,7 +57,7 @@ def prepare(
         ids, groups = key, keys
     stream = _stream_order(times, fast=fast)
     order, segments = _grouped(ids, groups, stream, fast=fast)
-    order = _ties_resolved(order, segments, times, table, query)
+    order = _ties_resolved(order, segments, times, table, query, fast=fast)
     ordered = times[order]
     lows = np.empty(len(order), np.int32)
     if query.window is None:
@@ -192,7 +193,7 @@ def _breaks(
 ) -> npt.NDArray[np.bool_]:
     """Where the event before, in the whole stream of the key, is not the one before in the partition."""
     whole, key_segments = _grouped(key, keys, stream, fast=fast)
-    whole = _ties_resolved(whole, key_segments, times, table, query)
+    whole = _ties_resolved(whole, key_segments, times, table, query, fast=fast)
     place = np.empty(len(times), np.int64)
     place[whole] = np.arange(len(whole))
     at = place[order]
@@ -204,7 +205,9 @@ def _breaks(
 # ------------------------------------------------------------------ ties
 
 
-def _ties_resolved(order: Ints, segments: Ints, times: Ints, table: pa.Table, query: Resolved) -> Ints:
+def _ties_resolved(
+    order: Ints, segments: Ints, times: Ints, table: pa.Table, query: Resolved, *, fast: bool
+) -> Ints:
     """Events of one partition and time ordered by tiebreak, then by what else is read."""
     if len(order) < 2:
         return order
@@ -220,13 +223,18 @@ def _ties_resolved(order: Ints, segments: Ints, times: Ints, table: pa.Table, qu
     places = np.flatnonzero(member)
     rows = order[places]
     starts = np.concatenate([[True], ~tied])[places]
-    groups = np.cumsum(starts)
     leading = dict.fromkeys([query.roles.time, *query.roles.tiebreak])
     names = [*leading, *(n for n in query.reads if n not in leading)]
     ranked = [rank(pa.chunked_array([taken(table.column(n), rows)])) for n in names]
     words = [coarse for coarse, _ in ranked] + [fine for _, fine in ranked if fine is not None]
     result = order.copy()
-    result[places] = rows[np.lexsort([*reversed(words), groups])]
+    if fast:
+        begins = np.append(np.flatnonzero(starts), len(rows))
+        place, spare = np.arange(len(rows)), np.empty(len(rows), np.int64)
+        compiled(sorting.sort_runs)(np.stack(words), begins, place, spare)
+        result[places] = rows[place]
+    else:
+        result[places] = rows[np.lexsort([*reversed(words), np.cumsum(starts)])]
     return result
 
 
@@ -238,17 +246,42 @@ def rank(column: pa.ChunkedArray) -> tuple[Ints, Ints | None]:
         places = {k: i for i, k in enumerate(sorted(set(keys)))}
         return np.array([places[k] for k in keys], np.int64), None
     plain = decoded(column)
+    null = np.asarray(plain.is_null()) if plain.null_count else None
+    fine = None
     if stored in (pa.timestamp("ns", getattr(stored, "tz", None)), pa.duration("ns")):
         # An instant is a microsecond: what lies below only tells equals apart.
-        exact = plain.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-        coarse = np.unique(exact // 1000, return_inverse=True)[1].astype(np.int64) + 1
-        coarse[np.asarray(plain.is_null())] = 0
-        return coarse, exact
-    if pa.types.is_floating(stored):
+        fine = plain.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        words = fine // 1000
+    elif pa.types.is_floating(stored):
         values = plain.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        coarse = np.unique(values + 0.0, return_inverse=True)[1].astype(np.int64) + 1
-        coarse[np.asarray(plain.is_null())] = 0
-        return coarse, np.where(values == 0, -np.signbit(values).astype(np.int64), 0)
-    coarse = pc.rank(plain, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
-    coarse[np.asarray(plain.is_null())] = 0
-    return coarse, None
+        fine = np.where(values == 0, -np.signbit(values).astype(np.int64), 0)
+        words = _float_words(values)
+    elif pa.types.is_integer(stored) and stored != pa.uint64():
+        words = plain.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    elif pa.types.is_temporal(stored):
+        width = pa.int32() if stored.bit_width == 32 else pa.int64()
+        words = plain.cast(width).cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    else:  # each distinct value has its place among them
+        encoded = plain.dictionary_encode()
+        ranks = pc.rank(encoded.dictionary, sort_keys="ascending", tiebreaker="dense")
+        words = ranks.cast(pa.int64()).take(encoded.indices).fill_null(0).to_numpy(zero_copy_only=False)
+    return _nulls_first(words, null), fine
+
+
+def _float_words(values: Any) -> Ints:
+    """The bits of floats, turned so that they are in the order of the values; -0.0 is 0.0, NaN the last."""
+    values = values + 0.0
+    bits = values.view(np.int64)
+    words: Ints = bits ^ ((bits >> np.int64(63)) & np.int64(INT64_MAX))
+    words[np.isnan(values)] = INT64_MAX
+    return words
+
+
+def _nulls_first(words: Ints, null: npt.NDArray[np.bool_] | None) -> Ints:
+    if null is None:
+        return words
+    if int(words.min()) == INT64_MIN:  # no number is left below: number them anew, from 1 on
+        words = np.unique(words, return_inverse=True)[1].astype(np.int64) + 1
+    words = words.copy()
+    words[null] = INT64_MIN
+    return words

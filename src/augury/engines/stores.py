@@ -113,7 +113,7 @@ class CountStore:
         self.evaluation = e = evaluation
         self.wide = wide
         self.types = ("i8", "i8", "f8") if wide else ("i8",)  # of a number's words
-        self.rows = self._rows_of(64, 256, 1 << 12)
+        self.rows = self._rows_of(64, *((1 << 10, 1 << 14) if e.fast else (1 << 8, 1 << 12)))
         self.spare = self.rows
         self.scattered = e.array("i4", 64)
         self.out_event = e.array("i4", 1 << 12)

@@ -109,6 +109,49 @@ def radix_order(keys: Array, order: Array, spare: Array) -> None:
             order[k] = source[k]
 
 
+def sort_runs(words: Array, begins: Array, order: Array, spare: Array) -> None:
+    """Sort `order` within each run begins[r] .. begins[r + 1], stable, by words[0], then words[1] and so on.
+
+    Merges of ever longer pieces, each piece at first one element; what is in order already is only looked at.
+    """
+    depth = len(words)
+    for r in range(len(begins) - 1):
+        low = begins[r]
+        high = begins[r + 1]
+        width = 1
+        while width < high - low:
+            left = low
+            while left + width < high:
+                middle = left + width
+                right = min(middle + width, high)
+                i = left
+                j = middle
+                k = left
+                while i < middle and j < right:
+                    one = order[i]
+                    other = order[j]
+                    later = False
+                    for d in range(depth):
+                        if words[d, one] != words[d, other]:
+                            later = words[d, one] > words[d, other]
+                            break
+                    if later:
+                        spare[k] = other
+                        j += 1
+                    else:
+                        spare[k] = one
+                        i += 1
+                    k += 1
+                while i < middle:
+                    spare[k] = order[i]
+                    i += 1
+                    k += 1
+                for m in range(left, k):
+                    order[m] = spare[m]
+                left = right
+            width *= 2
+
+
 def window_lows(times: Array, segments: Array, window: int, lows: Array) -> None:
     """lows[i]: the first event of i's partition that fits in a window with it. Half-open: last - first < W."""
     for g in range(len(segments) - 1):
