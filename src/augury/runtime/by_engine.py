@@ -32,7 +32,7 @@ def run(
     """The result on a table in any order."""
     table = in_one_chunk(table, query.reads)
     plan = eager.plan(query, merge=merge)
-    engine = backtracking.Evaluation if backtrack else eager.Evaluation
+    engine = evaluation_of(backtrack=backtrack)
     evaluation = engine(plan, table, max_runs=max_runs, output=output, fast=fast)
     match output:
         case "count":
@@ -51,6 +51,11 @@ def run(
         for piece in pieces
     ]
     return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+def evaluation_of(*, backtrack: bool) -> type[eager.Evaluation]:
+    """What evaluates a plan over a table."""
+    return backtracking.Evaluation if backtrack else eager.Evaluation
 
 
 def rows_of_matches(

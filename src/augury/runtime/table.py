@@ -17,12 +17,12 @@ from augury.expr.types import INT64_MAX, Kind
 from augury.match import compressed
 from augury.match.rows import taken
 from augury.pattern import Pattern
+from augury.plan.choice import PLANS, choose
 from augury.resolve import Resolved, output_schema, resolve
 from augury.runtime import by_definition, by_engine
 from augury.schema import Columns, as_table, opened, roles_of
 
 OUTPUTS = ("all", "non_overlap", "longest", "count", "compressed")
-PLANS = ("auto", "eager", "eager-unmerged", "backtrack", "definition")
 BAD_ROWS = ("error", "drop")
 MAX_RUNS = 1_000_000
 
@@ -64,34 +64,36 @@ class Options:
 def match_table(pattern: Pattern, data: Any, options: Options) -> pa.Table:
     """The result of a query over a table, by the plan that the options name."""
     source = opened(data)
-    columns = Columns.of(source.schema)
-    roles = roles_of(columns, options.time, options.type, options.key, options.tiebreak)
-    query = resolve(pattern, columns, roles)
-    schema = output_schema(
-        query,
-        source.schema,
-        options.output,
-        match_id=options.match_id,
-        time=source.schema.field(roles.time).type,
-    )
-    if options.output == "compressed":
-        compressed.schema_of(query, source.schema)  # whether its names are free
+    query, schema = met(pattern, source.schema, options)
+    choice = choose(options.plan)
     # What is wrong with the query has been told: from here on events are read.
     table, bad = without_bad_rows(as_table(source), query, options.bad_rows)
-    if options.plan == "definition":
+    if choice.plan == "definition":
         result = by_definition.run(table, query, schema, options.output, options.max_runs)
     else:
         result = by_engine.run(
             *(table, query, schema, options.output, options.max_runs),
             match_id=options.match_id,
-            merge=options.plan != "eager-unmerged",
-            backtrack=options.plan == "backtrack",
+            merge=choice.engine.merges,
+            backtrack=not choice.engine.shares,
         )
     if options.bad_rows == "drop":
         result = result.replace_schema_metadata(
             {**(result.schema.metadata or {}), b"augury.bad_rows": str(bad).encode()}
         )
     return result
+
+
+def met(pattern: Pattern, schema: pa.Schema, options: Options) -> tuple[Resolved, pa.Schema]:
+    """A query that met its data's columns, and the result's columns: what is wrong with the query is told here."""
+    columns = Columns.of(schema)
+    roles = roles_of(columns, options.time, options.type, options.key, options.tiebreak)
+    query = resolve(pattern, columns, roles)
+    time = schema.field(roles.time).type
+    result = output_schema(query, schema, options.output, match_id=options.match_id, time=time)
+    if options.output == "compressed":
+        compressed.schema_of(query, schema)  # whether its names are free
+    return query, result
 
 
 def without_bad_rows(table: pa.Table, query: Resolved, policy: str) -> tuple[pa.Table, int]:
