@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from augury.pattern import Component, Strategy, references
-from augury.resolve import Moment, Resolved, Test
+from augury.resolve import Moment, Placed, Test
 
 
 class Action(Enum):
@@ -48,6 +48,7 @@ class Arc:
     target: int
     action: Action
     component: Component | None = None  # whose event it is
+    place: int = -1  # that component's, in the pattern
     tests: tuple[Test, ...] = ()  # all must be true of the event; an IGNORE arc has none
     leave: tuple[Test, ...] = ()  # … and these of what is bound, before the event
     since: tuple[int, ...] = ()  # … and none of these components' events came since the last one bound
@@ -64,6 +65,7 @@ class Automaton:
     """States 0 (nothing bound) to `final`; a run in `final` is a match."""
 
     components: tuple[Component, ...]  # the positive ones: state s has bound components[s - 1]
+    places: tuple[int, ...]  # … which stand in the pattern here
     arcs: tuple[Arc, ...]
     final: int
     accept: tuple[Test, ...]  # leave tests of a last Kleene component: a match only when they hold
@@ -83,7 +85,7 @@ class Automaton:
         return 0 < state < self.final or (state == self.final and self.components[-1].kleene)
 
 
-def lower(query: Resolved) -> Automaton:
+def lower(query: Placed) -> Automaton:
     """The automaton of a pattern's positive components."""
     pattern = query.pattern
     positives = pattern.positives
@@ -103,7 +105,7 @@ def lower(query: Resolved) -> Automaton:
         uses: int | None = None
         if c is not None and c.kleene:
             uses = len(arcs)
-            arcs.append(Arc(state, state, Action.TAKE, c, tests(c, Moment.TAKE)))
+            arcs.append(Arc(state, state, Action.TAKE, c, places[c.var], tests(c, Moment.TAKE)))
         if state < len(positives):
             nxt = positives[state]
             leave = tests(c, Moment.LEAVE) if c is not None and c.kleene else ()
@@ -114,6 +116,7 @@ def lower(query: Resolved) -> Automaton:
                     state + 1,
                     Action.BEGIN,
                     nxt,
+                    places[nxt.var],
                     tests(nxt, Moment.BEGIN),
                     leave,
                     between(state, Absent.SINCE),
@@ -127,10 +130,11 @@ def lower(query: Resolved) -> Automaton:
                     arcs.append(Arc(state, state, Action.IGNORE, unless=uses))
         for place in between(state, Absent.ENDS):
             absent = pattern.components[place]
-            arcs.append(Arc(state, state, Action.END, absent, query.tests_at(place, Moment.ABSENT)))
+            arcs.append(Arc(state, state, Action.END, absent, place, query.tests_at(place, Moment.ABSENT)))
     last = positives[-1]
     return Automaton(
         components=positives,
+        places=tuple(places[c.var] for c in positives),
         arcs=tuple(arcs),
         final=len(positives),
         accept=tests(last, Moment.LEAVE) if last.kleene else (),
@@ -140,12 +144,12 @@ def lower(query: Resolved) -> Automaton:
     )
 
 
-def _before(query: Resolved, place: int) -> int:
+def _before(query: Placed, place: int) -> int:
     """How many positive components stand before one."""
     return sum(not c.negated for c in query.pattern.components[:place])
 
 
-def absence_of(query: Resolved, place: int) -> Absent:
+def absence_of(query: Placed, place: int) -> Absent:
     """How an absence is told: by the runs where they know enough, else by the matches."""
     pattern = query.pattern
     own = pattern.components[place].var

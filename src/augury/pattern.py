@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from augury.errors import QueryError, Span
 from augury.expr.check import check_call
@@ -100,22 +101,56 @@ class Pattern:
         return next((span for attribute, span in found if attribute == name), None)
 
 
+class Clause(Enum):
+    COMPONENT = "component"
+    STRATEGY = "strategy"
+    PREDICATE = "predicate"
+    PARTITION = "partition"
+    WINDOW = "window"
+    RETURN = "return"
+
+
+class Part(NamedTuple):
+    """A part of a pattern, which what was made of it points back at."""
+
+    clause: Clause
+    place: int = 0  # which component, which predicate
+
+
 def text_of_pattern(p: Pattern) -> str:
     """The pattern as SASE+ text that parses to an equal one."""
-    lines = [f"PATTERN SEQ({', '.join(map(str, p.components))})"]
-    conditions = [text_of_condition(e) for e in p.predicates]
+    return "\n".join(line for line, _ in lines_of_pattern(p))
+
+
+def lines_of_pattern(p: Pattern) -> list[tuple[str, tuple[Part, ...]]]:
+    """The pattern's text, and which parts stand on each of its lines: a predicate has one to itself."""
+    conditions = [(text_of_condition(e), Part(Clause.PREDICATE, i)) for i, e in enumerate(p.predicates)]
     if p.partition:
-        conditions.append(f"[{', '.join(map(quoted, p.partition))}]")
+        conditions.append((f"[{', '.join(map(quoted, p.partition))}]", Part(Clause.PARTITION)))
     if p.strategy is not Strategy.ANY:
         variables = ", ".join(quoted(c.var) + ("[]" if c.kleene else "") for c in p.positives)
-        conditions.insert(0, f"{p.strategy.value}({variables})")
-    if conditions:
-        lines.append("WHERE " + "\n  AND ".join(conditions))
+        conditions.insert(0, (f"{p.strategy.value}({variables})", Part(Clause.STRATEGY)))
+    components = tuple(Part(Clause.COMPONENT, i) for i in range(len(p.components)))
+    lines = [(f"PATTERN SEQ({', '.join(map(str, p.components))})", components)]
+    for i, (text, part) in enumerate(conditions):
+        lines.append((f"{'  AND' if i else 'WHERE'} {text}", (part,)))
     if p.within is not None:
-        lines.append(f"WITHIN {p.within}")
+        lines.append((f"WITHIN {p.within}", (Part(Clause.WINDOW),)))
     if p.returns is not None:
-        lines.append("RETURN " + ", ".join(map(str, p.returns)))
-    return "\n".join(lines)
+        lines.append(("RETURN " + ", ".join(map(str, p.returns)), (Part(Clause.RETURN),)))
+    return lines
+
+
+def text_of_part(p: Pattern, part: Part) -> str:
+    """What the pattern says in one of its parts; nothing where it says nothing."""
+    match part.clause:
+        case Clause.COMPONENT:
+            return str(p.components[part.place])
+        case Clause.PREDICATE:
+            return text_of_condition(p.predicates[part.place])
+        case Clause.STRATEGY:
+            return p.strategy.value
+    return next((line.removeprefix("  AND ") for line, parts in lines_of_pattern(p) if part in parts), "")
 
 
 def text_of_condition(predicate: Expr) -> str:

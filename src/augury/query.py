@@ -16,6 +16,8 @@ from augury.pattern import Pattern, text_of_pattern
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from augury.explain import Explanation
+
 _VERSION = 1
 
 
@@ -156,6 +158,47 @@ class Query:
             metadata = {**(result.schema.metadata or {}), QUERY: self.to_json().encode()}
             result = result.replace_schema_metadata(metadata)
         return result
+
+    def explain(
+        self,
+        data: Any = None,
+        *,
+        time: str | None = None,
+        type: str | None = None,
+        key: str | Sequence[str] | None = None,
+        tiebreak: str | Sequence[str] | None = None,
+        output: str = "all",
+        plan: str = "auto",
+        match_id: bool = False,
+        kernel: bool = False,
+    ) -> Explanation:
+        """How `match` would evaluate the query: the plan and why, the automaton, where each predicate is tested.
+
+        `data` is what `match` takes, or a `pyarrow.Schema`; without it the types of columns are not known, and what
+        hangs on them is left out. `kernel=True` adds the program that is generated for the query, with the query's
+        lines beside it; for the nulls that a kernel must look for, it reads the data.
+
+        >>> told = sase("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5").explain()
+        >>> print(told.partition("PLAN")[0].rstrip())
+        QUERY
+           1  PATTERN SEQ(A a, B b)
+           2  WHERE a.x < b.x
+           3  WITHIN 5
+        """
+        from augury.explain import explain
+
+        with locating(self._text):
+            return explain(
+                *(self._pattern, data),
+                time=time,
+                type=type,
+                key=key,
+                tiebreak=tiebreak,
+                output=output,
+                plan=plan,
+                match_id=match_id,
+                kernel=kernel,
+            )
 
     def to_json(self) -> str:
         """The query as JSON text: its text and the values of its parameters, nothing that runs."""

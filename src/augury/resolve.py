@@ -10,7 +10,7 @@ A predicate is tested at the moment when the last of its variables is bound. Ref
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ import pyarrow as pa
 from augury.errors import QueryError
 from augury.expr.check import TypeOf, check, check_condition, missing
 from augury.expr.printing import quoted
-from augury.expr.tree import At, Attr, Expr, Name, typed, walk
+from augury.expr.tree import At, Attr, Between, Binary, Expr, Logic, Name, rewrite, typed, walk
 from augury.expr.types import UNORDERED, Kind, Type, storage
 from augury.pattern import ITERATED, Component, Item, Pattern, references
 from augury.schema import Columns, Roles
@@ -42,23 +42,30 @@ class Test:
     component: int  # its place in Pattern.components
     moment: Moment
     expr: Expr
+    predicate: int  # its place in Pattern.predicates
     forall: tuple[tuple[str, At], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
-    """A pattern that fits its data: all that an engine needs to know."""
+class Placed:
+    """A pattern, and at which moments its predicates are tested."""
 
     pattern: Pattern
-    columns: Columns
-    roles: Roles
     tests: tuple[Test, ...]
-    window: int | None  # W in instants of the time column
-    reads: tuple[str, ...]  # the columns that make up an event, in schema order
-    items: tuple[Item, ...] | None  # RETURN, typed
 
     def tests_at(self, component: int, moment: Moment) -> tuple[Test, ...]:
         return tuple(t for t in self.tests if t.component == component and t.moment is moment)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved(Placed):
+    """A pattern that fits its data: all that an engine needs to know."""
+
+    columns: Columns
+    roles: Roles
+    window: int | None  # W in instants of the time column
+    reads: tuple[str, ...]  # the columns that make up an event, in schema order
+    items: tuple[Item, ...] | None  # RETURN, typed
 
 
 def resolve(pattern: Pattern, columns: Columns, roles: Roles) -> Resolved:
@@ -84,8 +91,8 @@ def resolve(pattern: Pattern, columns: Columns, roles: Roles) -> Resolved:
                 hint="name an attribute that holds single values",
             )
     tests: list[Test] = []
-    for predicate in pattern.predicates:
-        tests.extend(_placed(pattern, check_condition(predicate, type_of)))
+    for number, predicate in enumerate(pattern.predicates):
+        tests.extend(_placed(pattern, number, check_condition(predicate, type_of)))
     window = None
     if pattern.within is not None:
         window = instants(pattern.within, columns.types[roles.time], roles.time)
@@ -148,7 +155,27 @@ def _reads(pattern: Pattern, columns: Columns, roles: Roles) -> tuple[str, ...]:
     return tuple(name for name in columns.types if name in named)
 
 
-def _placed(pattern: Pattern, expr: Expr) -> list[Test]:
+UNKNOWN = Type(Kind.OPAQUE)
+"""What an attribute's type is while no schema has told it."""
+
+
+def without_schema(pattern: Pattern) -> Placed:
+    """The pattern's predicates at their moments, their types unknown: enough to tell a plan, not to follow it."""
+
+    def unknown(node: Expr) -> Expr:
+        if isinstance(node, Between):  # two tests, as `check` makes them
+            low, high = (
+                Binary(op, node.arg, bound, span=node.span, type=UNKNOWN)
+                for op, bound in ((">=", node.low), ("<=", node.high))
+            )
+            return Logic("AND", (low, high), span=node.span, type=UNKNOWN)
+        return replace(node, type=UNKNOWN)
+
+    tests = [t for i, e in enumerate(pattern.predicates) for t in _placed(pattern, i, rewrite(e, unknown))]
+    return Placed(pattern, tuple(tests))
+
+
+def _placed(pattern: Pattern, predicate: int, expr: Expr) -> list[Test]:
     """The moments at which a predicate is tested."""
     places = {c.var: i for i, c in enumerate(pattern.components)}
     forms: dict[str, set[At]] = {}
@@ -174,7 +201,7 @@ def _placed(pattern: Pattern, expr: Expr) -> list[Test]:
                 forall.append((var, At.EACH))
             elif ats & ITERATED:
                 forall.append((var, At.CURRENT))
-        tests.append(Test(places[last], moment, expr, tuple(forall)))
+        tests.append(Test(places[last], moment, expr, predicate, tuple(forall)))
     return tests
 
 

@@ -440,6 +440,7 @@ def test_every_command_shows_examples():
     for words in (
         ["match"],
         ["check"],
+        ["explain"],
         ["expand"],
         ["demo"],
         ["generate"],
@@ -505,3 +506,59 @@ def test_standard_input_is_read_once(folder, readings):
     assert (result.exit_code, "the query or the data, not both" in said(result)) == (2, True)
     result = run("match", "-", "r.parquet", *ROLES, stdin=THEFT)
     assert result.stdout.count("\n") == len(expected(readings))
+
+
+# ------------------------------------------------------------------ explain
+
+
+def test_explain_says_what_the_library_says(folder, readings):
+    query = ag.sase(THEFT)
+    roles = {"time": "ts", "type": "kind"}
+    assert run("explain", "theft.sase").stdout == f"{query.explain()}\n"
+    shown = run("explain", "theft.sase", "r.parquet", *ROLES, "--output", "count", "--key", "reader").stdout
+    assert shown == f"{query.explain(readings.schema, output='count', key='reader', **roles)}\n"
+    shown = run("explain", "theft.sase", "r.parquet", *ROLES, "--kernel", "--plan", "backtrack").stdout
+    assert shown == f"{query.explain(readings, kernel=True, plan='backtrack', **roles)}\n"
+    schema = "ts timestamp, kind string, tag_id bigint, reader string"
+    shown = run("explain", "theft.sase", "--schema", schema, *ROLES, "--kernel").stdout
+    assert "for columns without nulls" in shown
+    assert "def kernel(" in shown
+
+
+def test_explain_reads_columns_of_text_and_the_query_from_standard_input(folder, readings):
+    run("generate", "rfid", "--rows", 50, "-o", "s.csv")
+    result = run("explain", "-", "s.csv", *ROLES, stdin=THEFT)
+    assert (result.exit_code, "columns  match_start, match_end, tag_id" in result.stdout) == (0, True)
+    assert run("explain", "-", stdin=THEFT).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["theft.sase", "--kernel"], 2, "--kernel needs DATA or --schema"),
+        (["theft.sase", "r.parquet"], 2, "--time ts (timestamp[us, UTC])"),
+        (["theft.sase", "r.parquet", "--schema", "ts date"], 2, "give one of them"),
+        (["theft.sase", "--schema", "ts date, kind string", *ROLES], 3, "there is no attribute tag_id"),
+        (["theft.sase", "--plan", "quick"], 3, "--plan quick is not known"),
+        (["theft.sase", "--output", "some"], 3, "--output some is not known"),
+        (["PATTERN SEQ(A a, B b"], 3, '1:12: this "(" is not closed'),
+        (["PATTERN A a WHERE a.x > :limit"], 3, "--param limit=…"),
+        (["theft.sase", "missing.parquet", "--time", "ts"], 4, "missing.parquet"),
+        (["missing.sase"], 2, "there is no file missing.sase"),
+    ],
+)
+def test_what_explain_cannot_do_is_told(folder, readings, words, code, says):
+    result = run("explain", *words)
+    assert (result.exit_code, says in said(result)) == (code, True), result.stderr
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+
+
+def test_an_explanation_has_colours_on_a_terminal_alone(folder, readings, monkeypatch):
+    from augury.cli.explaining import _coloured
+
+    (heading, *_), lines = (run("explain", "theft.sase").stdout.split("\n") for _ in range(2))
+    assert "\x1b" not in "".join(lines)
+    assert [span.style for span in _coloured(heading).spans] == ["bold"]
+    assert {str(span.style) for line in lines for span in _coloured(line).spans} == {"bold", "dim", "cyan"}
+    assert all(_coloured(line).plain == line for line in lines)

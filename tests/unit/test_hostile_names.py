@@ -1,11 +1,13 @@
 """Names and strings that look like code, markup or nothing at all: they are names, shown on one line."""
 
 import os
+import unicodedata
 
 import pyarrow as pa
 import pytest
 
 import augury as ag
+from augury.engines import eager
 from augury.expr.printing import quoted
 
 HOSTILE = {
@@ -266,3 +268,41 @@ def test_keywords_are_ascii():
     assert ag.sase("PATTERN A ıs").pattern.components[0].var == "ıs"
     with pytest.raises(ag.QueryError):
         ag.sase("PATTERN A a WHERE a.x ıs NULL")
+
+
+@names
+def test_an_explanation_of_any_name_is_made_of_lines(name):
+    name = name[:5_000]  # a text has so many characters at most, and this one says it often
+    q = "`LEN`" if name == "LEN" else quoted(name)
+    query = ag.sase(
+        f"PATTERN SEQ({quoted(name)} a, ~(N n), {quoted(name)} b) "
+        f"WHERE skip_till_next_match(a, b) {{ a.{q} < b.{q} AND n.{q} = a.{q} AND b.{q} <> {string(name)} "
+        f"AND [{quoted(name)}] }} WITHIN 5 RETURN a.{q} AS {quoted(name)}"
+    )
+    table = pa.table({"ts": [1, 2], "kind": [name, name], name: [name, "b"]})
+    shown = [query.explain(), query.explain(table, time="ts", type="kind", key=name)]
+    shown += [
+        query.explain(table, time="ts", type="kind", kernel=True, plan=plan)
+        for plan in ("eager", "backtrack")
+    ]
+    for line in "\n".join(shown).split("\n"):
+        assert all(unicodedata.category(c) not in ("Cc", "Cf", "Zl", "Zp") for c in line), line
+
+
+@names
+@pytest.mark.parametrize("plan", ["eager", "backtrack"])
+def test_no_name_is_in_a_source_that_is_run(name, plan, monkeypatch):
+    def ran(name, type_, value):
+        seen = []
+        real = eager.plain
+        monkeypatch.setattr(
+            eager, "plain", lambda source, *a, **k: seen.append(source) or real(source, *a, **k)
+        )
+        q = "`LEN`" if name == "LEN" else quoted(name)
+        text = f"PATTERN SEQ({quoted(type_)} a, B b) WHERE (a.{q} < b.{q} OR a.{q} = {string(value)})"
+        table = pa.table({"ts": [1, 2], "kind": [type_, "B"], name: [value, "z"]})
+        ag.sase(text).match(table, time="ts", type="kind", plan=plan)
+        monkeypatch.setattr(eager, "plain", real)
+        return seen
+
+    assert ran(name, name, name) == ran("x", "A", "a")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from augury.cli import completion
 from augury.cli.options import (
-    READING,
     Column,
     DataArgument,
     Delimiter,
@@ -20,9 +20,11 @@ from augury.cli.options import (
     Output,
     Overwrite,
     Params,
+    Plan,
     QueryArgument,
     Quiet,
     Rows,
+    Schema,
     Seed,
     Tiebreak,
     Time,
@@ -109,6 +111,23 @@ def _one_reader_of_stdin(query: str, data: list[str] | None) -> None:
         raise UsageError("standard input can be the query or the data, not both; name a file for one of them")
 
 
+def _columns(
+    data: list[str] | None,
+    schema: str | None,
+    input_format: str | None,
+    columns: list[str] | None,
+    delimiter: str | None,
+    nulls: list[str] | None,
+) -> tuple[Callable[[], Any] | None, Any]:
+    """What tells the columns: what opens the data, or a schema, or neither."""
+    from augury.cli.types import schema_named
+
+    if data and schema is not None:
+        raise UsageError("DATA and --schema both tell columns; give one of them")
+    given = None if schema is None else schema_named(_text_or_file(schema))
+    return (lambda: _data(data, input_format, columns, delimiter, nulls)) if data else None, given
+
+
 def _text_or_file(given: str) -> str:
     from pathlib import Path
 
@@ -126,15 +145,7 @@ def match(
     tiebreak: Tiebreak = None,
     params: Params = None,
     output: Output = "all",
-    plan: Annotated[
-        str,
-        typer.Option(
-            "--plan",
-            metavar="PLAN",
-            help="How to evaluate; the rows are the same.",
-            autocompletion=completion.plans,
-        ),
-    ] = "auto",
+    plan: Plan = "auto",
     match_id: Annotated[
         bool, typer.Option("--match-id", help="A first column that names each match.")
     ] = False,
@@ -201,15 +212,7 @@ def check(
     key: Key = None,
     tiebreak: Tiebreak = None,
     params: Params = None,
-    schema: Annotated[
-        str | None,
-        typer.Option(
-            "--schema",
-            metavar="COLUMNS",
-            help="Columns to check against, in place of DATA: 'ts timestamp, kind string', or a file that holds that.",
-            rich_help_panel=READING,
-        ),
-    ] = None,
+    schema: Schema = None,
     output: Output = "all",
     as_json: Annotated[bool, typer.Option("--json", help="Say it in JSON, for editors and scripts.")] = False,
     input_format: InputFormat = None,
@@ -230,22 +233,55 @@ def check(
       augury check 'PATTERN SEQ(A a, B b' --json
     """
     from augury.cli import matching
-    from augury.cli.types import schema_named
 
     if data:
         _one_reader_of_stdin(query, data)
-    if data and schema is not None:
-        raise UsageError("DATA and --schema both tell columns; give one of them")
-    given = None if schema is None else schema_named(_text_or_file(schema))
-
-    def opened() -> Any:
-        return _data(data, input_format, column, delimiter, null)
-
+    opened, given = _columns(data, schema, input_format, column, delimiter, null)
     roles = _roles(time, type, key, tiebreak)
-    code = matching.check(
-        query, params or [], opened if data else None, given, roles, output, as_json=as_json
-    )
+    code = matching.check(query, params or [], opened, given, roles, output, as_json=as_json)
     raise typer.Exit(code)
+
+
+@app.command()
+@told
+def explain(
+    query: QueryArgument,
+    data: DataArgument = None,
+    time: Time = None,
+    type: Type = None,
+    key: Key = None,
+    tiebreak: Tiebreak = None,
+    params: Params = None,
+    schema: Schema = None,
+    output: Output = "all",
+    plan: Plan = "auto",
+    kernel: Annotated[
+        bool, typer.Option("--kernel", help="Show the generated program too; of DATA it looks for nulls.")
+    ] = False,
+    input_format: InputFormat = None,
+    column: Column = None,
+    delimiter: Delimiter = None,
+    null: Null = None,
+) -> None:
+    """Say how a query is evaluated: plan, automaton, where each predicate is tested.
+
+    Without DATA and --schema only what the query tells by itself is said. Of
+    DATA the columns are read, not the rows, unless --kernel asks for them.
+
+    \b
+    Examples:
+      augury explain theft.sase
+      augury explain theft.sase readings.parquet --time ts --type kind
+      augury explain rise.sase --schema 'ts timestamp, price double' \\
+                     --time ts --output count --kernel
+    """
+    from augury.cli import explaining
+
+    if data:
+        _one_reader_of_stdin(query, data)
+    opened, given = _columns(data, schema, input_format, column, delimiter, null)
+    roles = _roles(time, type, key, tiebreak)
+    explaining.explain(query, params or [], opened, given, roles, output, plan, kernel=kernel)
 
 
 @app.command()

@@ -59,7 +59,7 @@ def outputs(incomplete: str) -> list[str]:
 
 def plans(incomplete: str) -> list[str]:
     """Plans of evaluation."""
-    from augury.runtime.table import PLANS
+    from augury.plan.choice import PLANS
 
     return _begun(PLANS, incomplete)
 

@@ -145,7 +145,7 @@ def match(
             data.check_columns(roles.options())
         began = clock.perf_counter()
         table = data.read(columns, quiet=quiet)
-        with _told_types(data, table.schema), _told_warnings():
+        with told_types(data, table.schema), _told_warnings():
             arguments = roles.arguments(table.schema, data.name)
             with (
                 Meter.of_rows("matching", table.num_rows, quiet=quiet) as meter,
@@ -170,7 +170,7 @@ def _told_warnings() -> Iterator[None]:
 
 
 @contextmanager
-def _told_types(data: Data, schema: pa.Schema) -> Iterator[None]:
+def told_types(data: Data, schema: pa.Schema) -> Iterator[None]:
     """Where a query does not fit text, the fault may be how the text was read."""
     try:
         yield

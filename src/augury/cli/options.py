@@ -75,6 +75,15 @@ Tiebreak = Annotated[
         autocompletion=completion.columns,
     ),
 ]
+Schema = Annotated[
+    str | None,
+    typer.Option(
+        "--schema",
+        metavar="COLUMNS",
+        help="Columns in place of DATA: 'ts timestamp, kind string', or a file that holds that.",
+        rich_help_panel=READING,
+    ),
+]
 InputFormat = Annotated[
     str | None,
     typer.Option(
@@ -120,6 +129,15 @@ Output = Annotated[
         metavar="KIND",
         help="Which rows: all, non_overlap, longest, count or compressed.",
         autocompletion=completion.outputs,
+    ),
+]
+Plan = Annotated[
+    str,
+    typer.Option(
+        "--plan",
+        metavar="PLAN",
+        help="How to evaluate; the rows are the same.",
+        autocompletion=completion.plans,
     ),
 ]
 To = Annotated[

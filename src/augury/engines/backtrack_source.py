@@ -21,7 +21,8 @@ from augury.engines.kernels import control as ctl
 from augury.engines.register_source import RegisterCode
 from augury.engines.writer import Writer
 from augury.expr.inputs import Inputs
-from augury.plan.registers import Registers
+from augury.pattern import Clause, Part
+from augury.plan.registers import Registers, readers_of
 from augury.plan.split import Split
 
 # What the words of `kernels.control` hold here besides what their names say.
@@ -50,7 +51,7 @@ class _Kernel:
         self.bounded = bounded
         self.w = Writer()
         every = list(dict.fromkeys(r for regs in self.live for r in regs))
-        self.code = RegisterCode(every, nullable, inputs, self.w)
+        self.code = RegisterCode(every, nullable, inputs, self.w, readers_of(split))
         self.fields = {
             f"{self.code.number(r)}{f.suffix}": f.dtype for r in every for f in self.code.fields(r)
         }
@@ -106,17 +107,19 @@ class _Kernel:
             *constants,
         ]
         text = f"def kernel({', '.join(names)}):\n{w.text()}"
-        return Source(text, tuple(columns), tuple(arrays), tuple(self.guards.bits), tuple(constants))
+        return Source(
+            *(text, tuple(columns), tuple(arrays), tuple(self.guards.bits), tuple(constants)),
+            registers=tuple(self.code.numbers),
+            origins=((), *w.origins),
+        )
 
     def start(self) -> None:
         """The run that the event starts, if it begins the first component."""
         ((place, arc),) = self.automaton.leaving(0)
         w = self.w
         w("i = start; m = mask[i]; depth = 0; reads += 1")
-        with (
-            w.block(f"if m & {1 << self.guards.bits[place]}:"),
-            w.maybe(self.guards.holds(self.split.guards[place], "reg", "depth")),
-        ):
+        guard = self.split.guards[place]
+        with self.guards.allowed(place), w.maybe(self.guards.holds(guard, "reg", "depth"), *guard.of_run):
             self.push(arc.target, Action.BEGIN)
 
     def room(self) -> None:
@@ -171,12 +174,15 @@ class _Kernel:
         w = self.w
         w("going = True")
         within = " and lows[i] <= start" if self.windowed else ""
-        with w.block(f"while going and i < end{within}:"):
+        windowed = (Part(Clause.WINDOW),) if self.windowed else ()
+        with w.block(f"while going and i < end{within}:", *windowed):
             if self.automaton.breaks:
-                w("if breaks[i]:", "    break")
+                with w.about(Part(Clause.STRATEGY), Part(Clause.PARTITION)):
+                    w("if breaks[i]:", "    break")
             w("m = mask[i]; reads += 1")
             for s in self.states:
-                with w.block(f"{'if' if s == self.states[0] else 'elif'} state == {s}:"):
+                here = Part(Clause.COMPONENT, self.automaton.places[s - 1])
+                with w.block(f"{'if' if s == self.states[0] else 'elif'} state == {s}:", here):
                     self.state(s)
             w("i += 1")
         with w.block("if i - start > farthest:"):
@@ -193,7 +199,7 @@ class _Kernel:
             if ways.stays == "True":
                 self.push(s, Action.IGNORE)
             elif ways.stays != "False":
-                with w.block(f"if {ways.stays}:"):
+                with w.block(f"if {ways.stays}:", *self.guards.strategy(s)):
                     self.push(s, Action.IGNORE)
             if ways.take is not None:
                 with w.block("if took:"):
@@ -203,10 +209,10 @@ class _Kernel:
                     self.push(self.automaton.arcs[ways.begin].target, Action.BEGIN)
             w("going = False")
         if ways.stays == "False":
-            with w.block("else:"):
+            with w.block("else:", *self.guards.strategy(s)):
                 w("going = False")
         elif ways.ends:
-            with w.block("elif ended:"):
+            with w.block("elif ended:", *self.guards.strategy(s)):
                 w("going = False")
 
     def push(self, target: int, action: Action) -> None:

@@ -13,16 +13,26 @@ import linecache
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 
-def plain(source: str, function: str, names: Mapping[str, Any]) -> Callable[..., Any]:
-    """The function of a generated source, uncompiled."""
-    filename = f"<augury kernel {_digest(source)}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+def plain(
+    source: str, function: str, names: Mapping[str, Any], *, title: str, words: Sequence[str]
+) -> Callable[..., Any]:
+    """The function of a generated source, uncompiled.
+
+    A traceback shows its title and, behind each line, the words that go with it; neither is part of what runs.
+    """
+    lines = [
+        f"{line}  # {said}\n" if said else f"{line}\n"
+        for line, said in zip(source.splitlines(), words, strict=True)
+    ]
+    shown = "".join(lines)
+    filename = f"<augury kernel {_digest(shown)} of {title}>"
+    linecache.cache[filename] = (len(shown), None, lines, filename)
     namespace: dict[str, Any] = dict(names)
     exec(compile(source, filename, "exec"), namespace)  # noqa: S102  # text that we generated, no part of it a user's
     return namespace[function]  # type: ignore[no-any-return]

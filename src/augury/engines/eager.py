@@ -30,7 +30,7 @@ from augury.engines.kernels import control as ctl
 from augury.engines.kernels import graph, runs
 from augury.engines.stores import CountStore, GraphStore, size_of
 from augury.engines.walk import Graph, Walker, graph_of
-from augury.errors import LimitError
+from augury.errors import LimitError, one_line
 from augury.expr.columns import Column, evaluate, from_arrow, truth
 from augury.expr.functions import calls_python
 from augury.expr.inputs import Inputs
@@ -39,9 +39,10 @@ from augury.expr.tree import At, Attr, Binary, Expr, Literal, typed
 from augury.expr.types import BOOL, INT64_MAX, INT64_MIN, STRING
 from augury.match.rows import Matches
 from augury.measures import Measures
+from augury.pattern import text_of_pattern
 from augury.plan.registers import Registers, allocate
 from augury.plan.split import ABSENT, Guard, Split, split
-from augury.resolve import Resolved
+from augury.resolve import Placed, Resolved
 from augury.watch import tell
 
 if TYPE_CHECKING:
@@ -58,10 +59,9 @@ MAX_NODES = 200_000_000  # 3.2 GB of nodes, or of counts
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Everything about a query that does not depend on the events."""
+class Outline:
+    """What the passes make of a query, whether its types are known or not."""
 
-    query: Resolved
     automaton: Automaton
     split: Split
     registers: Registers
@@ -77,12 +77,50 @@ class Plan:
         guards = (*self.split.guards, *self.split.leaves, self.split.accept)
         return not any(g.history for g in guards) and self.is_exact
 
+    def selects(self, output: str, *, shares: bool = True) -> bool:
+        """Whether the output's matches are chosen in the graph that they share, if they do."""
+        return shares and self.is_exact and output in ("non_overlap", "longest", "compressed")
 
-def plan(query: Resolved, *, merge: bool = True) -> Plan:
+    def keeps_apart(self, output: str, *, shares: bool = True) -> bool:
+        """Whether runs of different first events are not merged, because the output chooses for each."""
+        bounded = bool(self.automaton.left_to(Absent.BOUNDS))
+        chooses = output == "longest" or (output == "non_overlap" and bounded)
+        return chooses and self.selects(output, shares=shares)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Outline):
+    """Everything about a query that does not depend on the events."""
+
+    query: Resolved
+
+    def options(self, output: str, *, shares: bool = True, profile: bool = False) -> Options:
+        """What of the kernel an output asks for."""
+        bounded = bool(self.automaton.left_to(Absent.BOUNDS))
+        counting = output == "count" and self.can_count
+        clear = output == "non_overlap" and self.selects(output, shares=shares)
+        apart = self.keeps_apart(output, shares=shares)
+        return Options(
+            self.query.window is not None,
+            counting=counting,
+            clear=clear,
+            apart=apart,
+            bounded=bounded and (counting or apart),
+            profile=profile,
+        )
+
+
+def outline(query: Placed, *, merge: bool = True) -> Outline:
     """The passes, in order."""
     automaton = lower(query)
     parts = split(automaton)
-    return Plan(query, automaton, parts, allocate(automaton, parts, merge=merge))
+    return Outline(automaton, parts, allocate(automaton, parts, merge=merge))
+
+
+def plan(query: Resolved, *, merge: bool = True) -> Plan:
+    """The plan of a query that has met its data's columns."""
+    made = outline(query, merge=merge)
+    return Plan(made.automaton, made.split, made.registers, query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,18 +182,8 @@ class Evaluation(Host):
         self.nullable = [c.valid is not None for c in columns]
         left_to = plan.automaton.left_to
         self.below = absence.below(left_to(Absent.BOUNDS), query, self.batch, self.candidates)
-        self.selects = self.shares and plan.is_exact and output in ("non_overlap", "longest", "compressed")
-        counting = output == "count" and plan.can_count
-        clear = self.selects and output == "non_overlap"
-        apart = self.selects and (output == "longest" or (clear and self.below is not None))
-        self.options = Options(
-            query.window is not None,
-            counting=counting,
-            clear=clear,
-            apart=apart,
-            bounded=self.below is not None and (counting or apart),
-            profile=profile,
-        )
+        self.selects = plan.selects(output, shares=self.shares)
+        self.options = plan.options(output, shares=self.shares, profile=profile)
         self.source = self._written(self.options, self.inputs)
         if self.inputs.needs_python:  # what calls Python is Python, with its numbers
             self.fast = self.hurries = False
@@ -280,7 +308,9 @@ class Evaluation(Host):
         }
         if self.fast:
             return compiled_source(source.text, "kernel", names)
-        return plain(source.text, "kernel", names)
+        pattern = self.plan.query.pattern
+        title = one_line(text_of_pattern(pattern).partition("\n")[0])
+        return plain(source.text, "kernel", names, title=title, words=source.words(pattern))
 
     def drive(self, store: GraphStore | CountStore) -> Iterator[int]:
         """Run the kernel to the end; after each stretch, how many results wait in the store to be read."""

@@ -25,8 +25,11 @@ from augury.engines.kernels import control as ctl
 from augury.engines.register_source import RegisterCode
 from augury.engines.writer import Writer, conjunction
 from augury.expr.inputs import Inputs
-from augury.plan.registers import Holds, Registers
+from augury.pattern import Clause, Part
+from augury.plan.registers import Holds, Registers, readers_of
 from augury.plan.split import Guard, Split
+
+WINDOW = Part(Clause.WINDOW)
 
 
 class _Kernel:
@@ -41,12 +44,14 @@ class _Kernel:
     ) -> None:
         self.automaton = automaton
         self.split = split
+        self.registers = registers
         self.live = registers.live
         self.merged = registers.merged
         self.inputs = inputs
         self.options = options
         self.w = Writer()
-        self.code = RegisterCode([r for regs in self.live for r in regs], nullable, inputs, self.w)
+        every = [r for regs in self.live for r in regs]
+        self.code = RegisterCode(every, nullable, inputs, self.w, readers_of(split))
         self.nullable = nullable
         self.states = [s for s in range(1, automaton.final + 1) if automaton.is_inside(s)]
         self.history: GraphHistory | CountHistory
@@ -64,7 +69,7 @@ class _Kernel:
     # -------------------------------------------------------------- what is known of states
 
     def is_list(self, state: int) -> bool:
-        return bool(self.live[state]) or not self.merged[state] or self.options.apart
+        return not self.registers.is_single(state) or self.options.apart
 
     def fields(self, state: int) -> list[str]:
         """The live registers' fields, as they end in names: "0", "0z"."""
@@ -168,7 +173,7 @@ class _Kernel:
         """Drop the expired runs of a list."""
         w = self.w
         w("kept = 0")
-        with w.block(f"for j in range(runs{s}):"), w.block(f"if s{s}_new[j] >= low:"):
+        with w.block(f"for j in range(runs{s}):"), w.block(f"if s{s}_new[j] >= low:", WINDOW):
             self.move(s)
             w("kept += 1")
         w(f"runs{s} = kept")
@@ -225,7 +230,11 @@ class _Kernel:
             *constants,
         ]
         text = f"def kernel({', '.join(names)}):\n{w.text()}"
-        return Source(text, tuple(columns), tuple(arrays), tuple(self.bits), tuple(constants))
+        return Source(
+            *(text, tuple(columns), tuple(arrays), tuple(self.bits), tuple(constants)),
+            registers=tuple(self.code.numbers),
+            origins=((), *w.origins),
+        )
 
     def array_types(self, state: int) -> list[tuple[str, str]]:
         registers = [
@@ -271,9 +280,10 @@ class _Kernel:
             with w.block("if m == 0:"):
                 w("i += 1", "continue")
         if self.automaton.breaks:
-            with w.block("if breaks[i]:"):
+            with w.block("if breaks[i]:", Part(Clause.STRATEGY), Part(Clause.PARTITION)):
                 w(*(f"runs{s} = 0" for s in self.states))
-        w("low = lows[i]" if self.options.windowed else "low = 0")
+        with w.about(*((WINDOW,) if self.options.windowed else ())):
+            w("low = lows[i]" if self.options.windowed else "low = 0")
         self.capacity()
         self.history.advance()
         self.history.before_event()
@@ -340,10 +350,8 @@ class _Kernel:
 
     def start(self) -> None:
         ((place, _),) = self.automaton.leaving(0)
-        with (
-            self.w.block(f"if m & {1 << self.bits[place]}:"),
-            self.w.maybe(self.holds(self.split.guards[place], "reg", "0")),
-        ):
+        guard = self.split.guards[place]
+        with self.guards.allowed(place), self.w.maybe(self.holds(guard, "reg", "0"), *guard.of_run):
             self.history.begin("node")
             self.enter(self.automaton.arcs[place], "node", "i")
 
@@ -375,17 +383,20 @@ class _Kernel:
 
     def accept(self, node: str, newest: str, prefix: str) -> None:
         """In the final state: a match, if the last component may be left."""
-        with self.w.maybe(self.holds(self.split.accept, prefix, node)):
+        accept = self.split.accept
+        with self.w.maybe(self.holds(accept, prefix, node), *accept.origins):
             self.history.complete(node, newest)
 
     def state(self, s: int) -> None:
         ways = self.ways(s)
         bits = sum(1 << self.bits[i] for i in (ways.take, ways.begin, *ways.ends) if i is not None)
-        with self.w.block(f"if runs{s} > 0:" if ways.stays == "False" else f"if runs{s} > 0 and m & {bits}:"):
+        here = Part(Clause.COMPONENT, self.automaton.places[s - 1])
+        occupied = f"if runs{s} > 0:" if ways.stays == "False" else f"if runs{s} > 0 and m & {bits}:"
+        with self.w.block(occupied, here):
             if self.is_list(s):
                 self.list_state(s, ways)
             elif self.options.windowed:
-                with self.w.block(f"if s{s}_new < low:"):
+                with self.w.block(f"if s{s}_new < low:", WINDOW):
                     self.w(f"runs{s} = 0")
                 with self.w.block("else:"):
                     self.single_state(s, ways)
@@ -407,10 +418,11 @@ class _Kernel:
         stays = "took" if ways.take is not None and ways.stays == "False" else ways.stays
         if ways.take is not None and ways.stays != "False":
             return
-        if stays == "False":
-            w(f"runs{s} = 0")
-        elif stays != "True":
-            w(f"if not ({stays}):", f"    runs{s} = 0")
+        with w.about(*self.guards.strategy(s)):
+            if stays == "False":
+                w(f"runs{s} = 0")
+            elif stays != "True":
+                w(f"if not ({stays}):", f"    runs{s} = 0")
 
     def list_state(self, s: int, ways: Ways) -> None:
         """The state's runs, each by itself; those that stay move up to close the gaps."""
@@ -431,7 +443,8 @@ class _Kernel:
             w("waiting = 0")
         with w.block(f"for j in range(runs{s}):"):
             if self.options.windowed:
-                w(f"if s{s}_new[j] < low:", "    continue")
+                with w.about(WINDOW):
+                    w(f"if s{s}_new[j] < low:", "    continue")
             w(f"node = s{s}_node[j]; newest = s{s}_new[j]")
             w(*(f"reg{name} = s{s}_r{name}[j]" for name in self.fields(s)))
             self.decide(ways, "node")
@@ -453,7 +466,7 @@ class _Kernel:
             if in_place:
                 stays = "took" if stays == "False" else "True"
             if stays != "False":
-                with w.maybe(stays):
+                with w.maybe(stays, *self.guards.strategy(s)):
                     if in_place:
                         w(f"s{s}_node[j] = node")
                     with w.block("if kept != j:"):
@@ -554,7 +567,7 @@ class _Kernel:
             w(f"alive = runs{s}")
         if ways.begin is not None:
             gathers = self.gathers_next(ways)
-            with w.block(f"if m & {1 << self.bits[ways.begin]}:"):
+            with self.guards.allowed(ways.begin):
                 if gathers:
                     w("next_node = 0; next_new = -1")
                 with self.picked(s, (self.split.leaves[ways.begin], self.split.guards[ways.begin])):
@@ -565,7 +578,7 @@ class _Kernel:
                 if gathers:
                     self.begin_gathered(ways)
         if ways.take is not None:
-            with w.block(f"if m & {1 << self.bits[ways.take]}:"):
+            with self.guards.allowed(ways.take):
                 w("more_node = 0; more_new = -1")
                 with self.picked(s, (self.split.guards[ways.take],)):
                     self.collect("more", by_itself=True)
@@ -582,14 +595,16 @@ class _Kernel:
         w("picked = 0", *(("alive = 0",) if self.options.windowed else ()))
         with w.block(f"for j in range(runs{s}):"):
             if self.options.windowed:
-                w(f"inside = s{s}_new[j] >= low", "alive += inside")
+                with w.about(WINDOW):
+                    w(f"inside = s{s}_new[j] >= low", "alive += inside")
                 if self.options.profile:
                     w("if not inside:", "    continue")
             w(*(f"reg{name} = s{s}_r{name}[j]" for name in self.fields(s)))
             holds = conjunction([self.holds(g, "reg", "node") for g in guards])
             w(f"q{s}_node[picked] = s{s}_node[j]; q{s}_new[picked] = s{s}_new[j]")
             both = [c for c in ("inside" if self.options.windowed else "True", holds) if c != "True"]
-            w(f"picked += {' & '.join(f'({c})' for c in both) or '1'}")
+            with w.about(*(part for g in guards for part in g.of_run)):
+                w(f"picked += {' & '.join(f'({c})' for c in both) or '1'}")
         with w.block("for x in range(picked):"):
             w(f"node = q{s}_node[x]; newest = q{s}_new[x]")
             yield

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from augury.errors import one_line
+from augury.pattern import Part, Pattern, text_of_part
+from augury.plan.registers import Register
+
 
 @dataclass(frozen=True, slots=True)
 class Array:
@@ -16,13 +20,26 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A generated kernel: its text, and the arrays that it works on."""
+    """A generated kernel: its text, and the arrays that it works on.
+
+    The text holds nothing that a user wrote. What it was made of is told beside it, by `words`.
+    """
 
     text: str
     columns: tuple[tuple[str, int, bool], ...]  # (name, derived column, whether it is the null mask)
     arrays: tuple[Array, ...]
     bits: tuple[int, ...]  # by arc: its place in the mask, -1 for none
     constants: tuple[str, ...]  # what the expressions read besides
+    registers: tuple[Register, ...]  # by their numbers
+    origins: tuple[tuple[Part, ...], ...]  # by line of the text: what of the pattern it was written for
+
+    def words(self, pattern: Pattern) -> list[str]:
+        """By line of the text: what the query says there."""
+        said = {
+            origin: one_line("; ".join(filter(None, (text_of_part(pattern, part) for part in origin))))
+            for origin in set(self.origins)
+        }
+        return [said[origin] for origin in self.origins]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ guard is tried, so that it is the same however a machine evaluates it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from augury.automaton import Action, Automaton
@@ -15,6 +16,7 @@ from augury.engines.writer import Writer, conjunction
 from augury.expr.inputs import Inputs
 from augury.expr.source import Emitter
 from augury.expr.tree import Agg, At, Expr, children
+from augury.pattern import Clause, Part
 from augury.plan.split import Guard, Split
 
 Gather = Callable[[str, int], str]
@@ -70,38 +72,54 @@ class GuardCode:
 
     def decide(self, ways: Ways, history: str) -> None:
         """Set took, went and ended: which arcs the run follows."""
-        w = self.w
+        w, guards = self.w, self.split.guards
         if ways.take is not None:
             w("took = False")
-            with w.block(f"if m & {1 << self.bits[ways.take]}:"):
-                w(f"took = {self.holds(self.split.guards[ways.take], 'reg', history)}")
+            with self.allowed(ways.take):
+                test = self.holds(guards[ways.take], "reg", history)
+                with w.about(*guards[ways.take].of_run):
+                    w(f"took = {test}")
         if ways.begin is not None:
             w("went = False")
-            with (
-                w.block(f"if m & {1 << self.bits[ways.begin]}:"),
-                w.maybe(self.holds(self.split.leaves[ways.begin], "reg", history)),
-            ):
-                w(f"went = {self.holds(self.split.guards[ways.begin], 'reg', history)}")
+            leave = self.split.leaves[ways.begin]
+            with self.allowed(ways.begin), w.maybe(self.holds(leave, "reg", history), *leave.origins):
+                test = self.holds(guards[ways.begin], "reg", history)
+                with w.about(*guards[ways.begin].of_run):
+                    w(f"went = {test}")
         if ways.ends:
             w("ended = False")
         for place in ways.ends:
-            with (
-                w.block(f"if m & {1 << self.bits[place]}:"),
-                w.maybe(self.holds(self.split.guards[place], "reg", history)),
-            ):
+            guard = guards[place]
+            with self.allowed(place), w.maybe(self.holds(guard, "reg", history), *guard.of_run):
                 w("ended = True")
+
+    @contextmanager
+    def allowed(self, place: int) -> Iterator[None]:
+        """If the event at hand is one that the arc allows, as far as it decides by itself."""
+        component = Part(Clause.COMPONENT, self.automaton.arcs[place].place)
+        with self.w.block(f"if m & {1 << self.bits[place]}:", component, *self.split.guards[place].of_event):
+            yield
+
+    def strategy(self, state: int) -> tuple[Part, ...]:
+        """What decides whether a run in the state passes over an event."""
+        ends = (a.place for _, a in self.automaton.leaving(state) if a.action is Action.END)
+        return (Part(Clause.STRATEGY), *(Part(Clause.COMPONENT, place) for place in ends))
 
     def holds(self, guard: Guard, prefix: str, history: str) -> str:
         """The dynamic part of a guard as a condition; what must be computed before is written here."""
         conditions = []
         if self.profile and not guard.is_static:
-            self.w(f"evaluations += {len(guard.dynamic) + len(guard.history)}")
+            with self.w.about(*guard.of_run):
+                self.w(f"evaluations += {len(guard.dynamic) + len(guard.history)}")
+        origins = iter(guard.of_run)
         for expr in guard.dynamic:
             lines, test = Emitter(self.code.leaf(prefix), self.inputs).condition(expr)
-            self.w(*lines)
+            with self.w.about(next(origins)):
+                self.w(*lines)
             conditions.append(test)
         for expr, forall in guard.history:
-            conditions.append(self.walked(expr, forall, prefix, history))
+            with self.w.about(next(origins)):
+                conditions.append(self.walked(expr, forall, prefix, history))
         return conjunction(conditions)
 
     def walked(self, expr: Expr, forall: Sequence[tuple[str, At]], prefix: str, history: str) -> str:

@@ -6,7 +6,7 @@ nothing yet, 1 a sum, 2 an overflow) or `reg5n` (of an average: how many). `upd5
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from augury.engines.writer import Writer, conjunction
@@ -14,6 +14,7 @@ from augury.expr.inputs import CODED, Inputs
 from augury.expr.source import Scalar
 from augury.expr.tree import Agg, At, Attr, Expr
 from augury.expr.types import Kind
+from augury.pattern import Part
 from augury.plan.registers import Holds, Register, register_of
 
 
@@ -37,12 +38,18 @@ class RegisterCode:
     """Writes what a kernel does with its registers; `event` is where it reads columns."""
 
     def __init__(
-        self, registers: Sequence[Register], nullable: Sequence[bool], inputs: Inputs, w: Writer
+        self,
+        registers: Sequence[Register],
+        nullable: Sequence[bool],
+        inputs: Inputs,
+        w: Writer,
+        readers: Mapping[Register, tuple[Part, ...]],
     ) -> None:
         self.numbers = {r: i for i, r in enumerate(dict.fromkeys(registers))}
         self.nullable = nullable
         self.inputs = inputs
         self.w = w
+        self.readers = readers  # the parts of the pattern that a register is there for
         self.event = "i"
         for r in self.numbers:
             if r.holds in (Holds.MIN, Holds.MAX) and r.type.kind in CODED:
@@ -89,6 +96,10 @@ class RegisterCode:
 
     def update(self, r: Register) -> None:
         """Statements that set `u…`, the register after the event at hand was taken."""
+        with self.w.about(*self.readers.get(r, ())):
+            self._update(r)
+
+    def _update(self, r: Register) -> None:
         w, n = self.w, self.numbers[r]
         if r.holds is Holds.FIRST:
             for f in self.fields(r):

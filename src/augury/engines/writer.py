@@ -1,9 +1,15 @@
-"""A writer of Python source: lines, and indentation by `with`."""
+"""A writer of Python source: lines, and indentation by `with`.
+
+It remembers for each line which part of the pattern it was written for. That is kept beside the text, and never in
+it: what a user wrote becomes no part of a source that is run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+
+from augury.pattern import Part
 
 
 class Writer:
@@ -11,14 +17,27 @@ class Writer:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.origins: list[tuple[Part, ...]] = []  # of each line
         self.depth = 0
+        self._origin: tuple[Part, ...] = ()
 
     def __call__(self, *lines: str) -> None:
         self.lines.extend("    " * self.depth + line for line in lines)
+        self.origins.extend([self._origin] * len(lines))
 
     @contextmanager
-    def block(self, head: str) -> Iterator[None]:
-        self(head)
+    def about(self, *parts: Part) -> Iterator[None]:
+        """The lines in it are written for these parts of the pattern; for those around it if there are none."""
+        before = self._origin
+        self._origin = parts or before
+        yield
+        self._origin = before
+
+    @contextmanager
+    def block(self, head: str, *parts: Part) -> Iterator[None]:
+        """An indented block; its head is written for these parts of the pattern."""
+        with self.about(*parts):
+            self(head)
         self.depth += 1
         before = len(self.lines)
         yield
@@ -27,12 +46,12 @@ class Writer:
         self.depth -= 1
 
     @contextmanager
-    def maybe(self, condition: str) -> Iterator[None]:
+    def maybe(self, condition: str, *parts: Part) -> Iterator[None]:
         """`if condition:`, or nothing where it is always true."""
         if condition == "True":
             yield
         else:
-            with self.block(f"if {condition}:"):
+            with self.block(f"if {condition}:", *parts):
                 yield
 
     def text(self) -> str:

@@ -13,6 +13,7 @@ from enum import Enum
 from augury.automaton import Action, Automaton
 from augury.expr.tree import Agg, At, Attr, Expr, Len, children, typed
 from augury.expr.types import INT, Type
+from augury.pattern import Part
 from augury.plan.split import Guard, Split
 
 
@@ -47,6 +48,10 @@ class Registers:
     live: tuple[tuple[Register, ...], ...]
     merged: tuple[bool, ...]
 
+    def is_single(self, state: int) -> bool:
+        """Whether the state has at most one run: its runs are merged, and nothing tells them apart."""
+        return self.merged[state] and not self.live[state]
+
 
 def register_of(node: Expr) -> Register | None:
     """The register that a reference of a split expression reads; None if it reads the event or walks."""
@@ -74,6 +79,17 @@ def _read(expr: Expr) -> set[Register]:
     if isinstance(expr, Agg):
         return set()
     return {r for child in children(expr) for r in _read(child)}
+
+
+def readers_of(split: Split) -> dict[Register, tuple[Part, ...]]:
+    """Which parts of the pattern each register is there for."""
+    found: dict[Register, dict[Part, None]] = {}
+    for guard in (*split.guards, *split.leaves, split.accept):
+        tests = (*guard.dynamic, *(e for e, _ in guard.history))
+        for expr, origin in zip(tests, guard.of_run, strict=True):
+            for register in _read(expr):
+                found.setdefault(register, {})[origin] = None
+    return {register: tuple(parts) for register, parts in found.items()}
 
 
 def allocate(automaton: Automaton, split: Split, *, merge: bool = True) -> Registers:

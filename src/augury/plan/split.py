@@ -24,6 +24,7 @@ from augury.automaton import Action, Arc, Automaton
 from augury.expr.functions import calls_python
 from augury.expr.tree import Agg, At, Attr, Binary, Expr, Len, Literal, Logic, children, typed, walk
 from augury.expr.types import BOOL, INT
+from augury.pattern import Clause, Part
 from augury.resolve import Moment, Test
 
 EVENT = ("", At.ONE)
@@ -41,10 +42,21 @@ class Guard:
     static: tuple[Expr, ...] = ()
     dynamic: tuple[Expr, ...] = ()
     history: tuple[tuple[Expr, tuple[Place, ...]], ...] = ()
+    origins: tuple[Part, ...] = ()  # what each was made of: the static ones, the dynamic, the history tests
 
     @property
     def is_static(self) -> bool:
         return not self.dynamic and not self.history
+
+    @property
+    def of_event(self) -> tuple[Part, ...]:
+        """What the static part was made of."""
+        return self.origins[: len(self.static)]
+
+    @property
+    def of_run(self) -> tuple[Part, ...]:
+        """What the rest was made of: the dynamic tests, then those of histories."""
+        return self.origins[len(self.static) :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,40 +82,46 @@ class Split:
 def split(automaton: Automaton) -> Split:
     """Split every guard of the automaton."""
     columns: list[Expr] = []
-    guards = tuple(_since(_guard(arc.tests, arc, columns), arc, automaton, columns) for arc in automaton.arcs)
-    leaves = tuple(_guard(arc.leave, None, columns) for arc in automaton.arcs)
-    accept = _guard(automaton.accept, None, columns)
+    guards = tuple(_guard(arc.tests, arc, automaton, columns) for arc in automaton.arcs)
+    leaves = tuple(_guard(arc.leave, None, automaton, columns) for arc in automaton.arcs)
+    accept = _guard(automaton.accept, None, automaton, columns)
     return Split(tuple(columns), guards, leaves, accept)
 
 
-def _guard(tests: Iterable[Test], arc: Arc | None, columns: list[Expr]) -> Guard:
-    static: list[Expr] = []
-    dynamic: list[Expr] = []
-    history: list[tuple[Expr, tuple[Place, ...]]] = []
+def _guard(tests: Iterable[Test], arc: Arc | None, automaton: Automaton, columns: list[Expr]) -> Guard:
+    static: list[tuple[Expr, Part]] = []
+    dynamic: list[tuple[Expr, Part]] = []
+    history: list[tuple[tuple[Expr, tuple[Place, ...]], Part]] = []
     for test in tests:
+        origin = Part(Clause.PREDICATE, test.predicate)
         for part in _conjuncts(test.expr):
             if test.forall:
-                history.append((hoist(part, arc, columns), test.forall))
+                history.append(((hoist(part, arc, columns), test.forall), origin))
             elif _places(part, arc) <= {EVENT} and not _summarises(part):
-                static.append(over_event(part))
+                static.append((over_event(part), origin))
             else:
-                dynamic.append(hoist(part, arc, columns))
-    return Guard(tuple(static), tuple(dynamic), tuple(history))
+                dynamic.append((hoist(part, arc, columns), origin))
+    if arc is not None and arc.since:
+        dynamic += _since(arc, automaton, columns)
+    return Guard(
+        tuple(e for e, _ in static),
+        tuple(e for e, _ in dynamic),
+        tuple(h for h, _ in history),
+        tuple(origin for _, origin in (*static, *dynamic, *history)),
+    )
 
 
-def _since(guard: Guard, arc: Arc, automaton: Automaton, columns: list[Expr]) -> Guard:
-    """The guard, and that as many absent events stand before this event as up to the last one bound."""
-    if not arc.since:
-        return guard
+def _since(arc: Arc, automaton: Automaton, columns: list[Expr]) -> list[tuple[Expr, Part]]:
+    """That as many absent events stand before this event as up to the last one bound."""
     var = automaton.components[arc.source - 1].var
-    tests = []
+    tests: list[tuple[Expr, Part]] = []
     for place in arc.since:
         before, upto = (
             _shared(Attr(ABSENT, at, str(place), type=INT), columns) for at in (At.BEFORE, At.EACH)
         )
         now, then = Attr("", At.ONE, before, type=INT), Attr(var, At.LAST, upto, type=INT)
-        tests.append(Binary("=", now, then, type=BOOL))
-    return replace(guard, dynamic=(*guard.dynamic, *tests))
+        tests.append((Binary("=", now, then, type=BOOL), Part(Clause.COMPONENT, place)))
+    return tests
 
 
 def _conjuncts(expr: Expr) -> list[Expr]:

@@ -18,6 +18,7 @@ from augury.match.gather import in_one_chunk
 from augury.match.items import Run, computed_items
 from augury.match.rows import Matches, Rows, counted_rows, counts_of_words, joined, rows_of
 from augury.measures import Measures
+from augury.plan.choice import engine_of
 from augury.resolve import Resolved
 from augury.runtime.room import Room
 
@@ -48,7 +49,8 @@ class Engine:
         self.output = output
         self.how = how
         self.match_id = match_id
-        self.plan = eager.plan(query, merge=how.plan != "eager-unmerged")
+        self.declared = engine_of(how.plan)
+        self.plan = eager.plan(query, merge=self.declared.merges)
         self.measures = Measures()
         self.room = Room()
 
@@ -70,7 +72,7 @@ class Engine:
         return made
 
     def _evaluation(self, table: pa.Table, share: Share, fast: bool | None) -> Evaluation:
-        evaluate = backtracking.Evaluation if self.how.plan == "backtrack" else eager.Evaluation
+        evaluate = evaluation_of(backtrack=not self.declared.shares)
         how = self.how
         return evaluate(
             self.plan,
@@ -115,6 +117,11 @@ class Engine:
         evaluation.measures.counts_beyond = counts.null_count
         order = evaluation.batch.order
         return counted_rows(order[rows], counts, evaluation.table, self.query, self.schema)
+
+
+def evaluation_of(*, backtrack: bool) -> type[eager.Evaluation]:
+    """What evaluates a plan over a table."""
+    return backtracking.Evaluation if backtrack else eager.Evaluation
 
 
 def rows_of_matches(

@@ -17,6 +17,7 @@ from augury.expr.types import INT64_MAX, INT64_MIN, Kind
 from augury.match import compressed
 from augury.match.rows import taken
 from augury.pattern import Pattern
+from augury.plan.choice import PLANS, choose
 from augury.resolve import Resolved, output_schema, resolve
 from augury.runtime.by_definition import Definition
 from augury.runtime.by_engine import MAX_RUNS, Engine, How
@@ -25,7 +26,6 @@ from augury.schema import Columns, as_table, opened, roles_of
 from augury.watch import tell, watched
 
 OUTPUTS = ("all", "non_overlap", "longest", "count", "compressed")
-PLANS = ("auto", "eager", "eager-unmerged", "backtrack", "definition")
 BAD_ROWS = ("error", "drop")
 
 
@@ -68,18 +68,7 @@ def match_table(
 ) -> pa.Table:
     """The result of a query over a table, by the plan that the options name; measures, if they are wanted."""
     source = opened(data)
-    columns = Columns.of(source.schema)
-    roles = roles_of(columns, options.time, options.type, options.key, options.tiebreak)
-    query = resolve(pattern, columns, roles)
-    schema = output_schema(
-        query,
-        source.schema,
-        options.output,
-        match_id=options.match_id,
-        time=source.schema.field(roles.time).type,
-    )
-    if options.output == "compressed":
-        schema = compressed.schema_of(query, source.schema)
+    query, schema = met(pattern, source.schema, options)
     # What is wrong with the query has been told: from here on events are read.
     table, bad = without_bad_rows(as_table(source), query, options.bad_rows)
     engine = engine_of(query, schema, options, profile=measures is not None)
@@ -93,13 +82,25 @@ def match_table(
     return result
 
 
+def met(pattern: Pattern, schema: pa.Schema, options: Options) -> tuple[Resolved, pa.Schema]:
+    """A query that met its data's columns, and the result's columns: what is wrong with the query is told here."""
+    columns = Columns.of(schema)
+    roles = roles_of(columns, options.time, options.type, options.key, options.tiebreak)
+    query = resolve(pattern, columns, roles)
+    time = schema.field(roles.time).type
+    result = output_schema(query, schema, options.output, match_id=options.match_id, time=time)
+    if options.output == "compressed":
+        result = compressed.schema_of(query, schema)
+    return query, result
+
+
 def engine_of(
     query: Resolved, schema: pa.Schema, options: Options, *, profile: bool = False
 ) -> Engine | Definition:
     """What evaluates the query by the plan that the options name."""
-    if options.plan == "definition":
+    plan = choose(options.plan).plan
+    if plan == "definition":
         return Definition(query, schema, options.output, options.max_runs)
-    plan = "eager" if options.plan == "auto" else options.plan
     how = How(plan, max_runs=options.max_runs, profile=profile)
     return Engine(query, schema, options.output, how, match_id=options.match_id)
 

@@ -1,0 +1,81 @@
+"""What becomes of a query: its automaton, its plan, and where each of its predicates is tested.
+
+    Pattern ─┬─ a schema: resolve ─────────────┬─ lower, split, allocate ─> Told ─> sections ─> Explanation
+             └─ none: placed, types unknown ───┘   (the passes that `match` runs)
+
+Nothing is decided here. What is told is read off what the passes made, and `match` runs the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from augury.errors import QueryError
+from augury.explain import generated, moves, sections
+from augury.explain.told import Told, told_of
+from augury.explain.words import Page
+from augury.pattern import Pattern
+from augury.runtime.table import Options
+
+__all__ = ["Explanation", "explain"]
+
+
+class Explanation(str):
+    """A text that shows itself as it is, at a prompt and in a notebook; for everything else it is a string."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def explain(
+    pattern: Pattern,
+    data: Any,
+    *,
+    time: str | None,
+    type: str | None,
+    key: str | Sequence[str] | None,
+    tiebreak: str | Sequence[str] | None,
+    output: str,
+    plan: str,
+    match_id: bool,
+    kernel: bool,
+) -> Explanation:
+    """How a query would be evaluated, with some data or without."""
+    options = Options(time or "", type, key, tiebreak, output, plan, match_id)
+    if data is None and kernel:
+        raise QueryError(
+            "a kernel is generated for the types of columns: explain(kernel=True) needs data or a schema",
+            hint="pass a table, or its pyarrow.Schema",
+        )
+    if data is not None and time is None:
+        raise QueryError(
+            "explain() was given data, but not which of its columns is the time",
+            hint='pass time=, as match() takes it: time="ts", say',
+        )
+    told = told_of(pattern, data, options, kernel=kernel)
+    page = Page()
+    for section in _sections(told, kernel=kernel):
+        section(told, page)
+    return Explanation(page.text())
+
+
+def _sections(told: Told, *, kernel: bool) -> list[Callable[[Told, Page], None]]:
+    """What is told, in order."""
+    generates = told.choice.engine.generates
+    every: list[Callable[[Told, Page], None]] = [
+        sections.query,
+        sections.plan,
+        moves.automaton,
+        moves.predicates,
+    ]
+    if generates:
+        every.append(sections.memory)
+    every += [sections.partitions, sections.negation, sections.output]
+    if generates:
+        every.append(sections.compiling)
+    if kernel:
+        every.append(generated.kernel)
+    return every

@@ -1,0 +1,99 @@
+"""What an explanation knows: what the passes made of a query, of the columns that it met, or of none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from augury.automaton import Absent
+from augury.engines import eager
+from augury.engines.generated import Source
+from augury.match.gather import in_one_chunk
+from augury.pattern import Clause, Component, Part, Pattern, lines_of_pattern
+from augury.plan.choice import Choice, choose
+from augury.plan.split import Guard
+from augury.resolve import Placed, Resolved, without_schema
+from augury.runtime.by_engine import MAX_RUNS, evaluation_of
+from augury.runtime.table import Options, met, without_bad_rows
+from augury.schema import as_table, opened
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The kernel that a plan's query gets."""
+
+    source: Source
+    nullable: tuple[bool, ...]  # by derived column: whether it has nulls
+    calls_python: bool
+    of_rows: bool  # whether nulls were looked for
+
+
+@dataclass(frozen=True)
+class Told:
+    """A query on its way to a kernel, as far as it goes with what is known."""
+
+    pattern: Pattern
+    options: Options
+    choice: Choice
+    outline: eager.Outline
+    placed: Placed
+    resolved: Resolved | None = None  # the same where there is a schema
+    result: pa.Schema | None = None
+    rows: int | None = None  # how many there are, if that is known
+    kernel: Kernel | None = None
+
+    @cached_property
+    def lines(self) -> dict[Part, int]:
+        """On which line of the query, from 1, a part of it stands."""
+        numbered = enumerate(lines_of_pattern(self.pattern), 1)
+        return {part: number for number, (_, parts) in numbered for part in parts}
+
+    def line(self, clause: Clause, place: int = 0) -> int | None:
+        """The line of a part; None where the query leaves it out."""
+        return self.lines.get(Part(clause, place))
+
+    @property
+    def negated(self) -> list[tuple[int, Component, Absent]]:
+        """The negated components, by their places, and how each absence is told."""
+        return [(p, self.pattern.components[p], how) for p, how in self.outline.automaton.absences]
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """All guards of the automaton."""
+        split = self.outline.split
+        return (*split.guards, *split.leaves, split.accept)
+
+
+def told_of(pattern: Pattern, data: Any, options: Options, *, kernel: bool) -> Told:
+    """Run the passes; `kernel`: rows, if there are any, are looked at for what the kernel must know of them."""
+    choice = choose(options.plan)
+    if data is None:
+        placed: Placed = without_schema(pattern)
+        return Told(pattern, options, choice, eager.outline(placed, merge=choice.engine.merges), placed)
+    table = None
+    if not isinstance(data, pa.Schema):
+        data = opened(data)
+        table = as_table(data) if kernel else data if isinstance(data, pa.Table) else None
+    schema = data if isinstance(data, pa.Schema) else data.schema
+    query, result = met(pattern, schema, options)
+    plan = eager.plan(query, merge=choice.engine.merges)
+    made = None
+    if choice.engine.generates:
+        made = _generated(plan, table if kernel else None, schema, options, choice)
+    rows = None if table is None else table.num_rows
+    return Told(pattern, options, choice, plan, query, query, result, rows, made)
+
+
+def _generated(
+    plan: eager.Plan, table: pa.Table | None, schema: pa.Schema, options: Options, choice: Choice
+) -> Kernel:
+    """The kernel that `match` would run; of a schema alone, the one for columns without nulls."""
+    of_rows = table is not None
+    rows = schema.empty_table() if table is None else without_bad_rows(table, plan.query, options.bad_rows)[0]
+    evaluation = evaluation_of(backtrack=not choice.engine.shares)(
+        plan, in_one_chunk(rows, plan.query.reads), max_runs=MAX_RUNS, output=options.output
+    )
+    return Kernel(evaluation.source, tuple(evaluation.nullable), evaluation.inputs.needs_python, of_rows)
