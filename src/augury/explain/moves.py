@@ -16,6 +16,7 @@ from augury.explain.words import (
     series,
     state_name,
 )
+from augury.expr.functions import calls_python
 from augury.expr.printing import quoted
 from augury.expr.tree import Expr
 from augury.pattern import Clause, Component, Part, references
@@ -44,7 +45,7 @@ def automaton(told: Told, page: Page) -> None:
         if state == auto.final:
             for n, test in enumerate(auto.accept):
                 _condition(told, page, test, label="" if n else "a match only if")
-        elif state and not any(arc.action is Action.IGNORE for _, arc in auto.leaving(state)):
+        if auto.is_inside(state) and not any(arc.action is Action.IGNORE for _, arc in auto.leaving(state)):
             page.say(_no_gap(told), indent=4, hang=_ARC, label="no ignore", at=told.line(Clause.STRATEGY))
     window = told.pattern.within
     if window is not None:
@@ -186,8 +187,10 @@ ONCE = "once for each event, by itself (in the mask)"
 def _how(told: Told, guard: Guard, origin: Part) -> str:
     """How often the parts of a predicate in a guard are tested."""
     said = []
-    if origin in guard.of_event:
-        said.append(ONCE)
+    static = [e for e, o in zip(guard.static, guard.of_event, strict=True) if o == origin]
+    if static:
+        asks = any(calls_python(e) for e in static)
+        said.append(f"{ONCE}, where the tests before it hold" if asks else ONCE)
     dynamic = [e for e, o in zip(guard.dynamic, guard.of_run, strict=False) if o == origin]
     walks = [h for h, o in zip(guard.history, guard.of_run[len(guard.dynamic) :], strict=True) if o == origin]
     if dynamic:
