@@ -248,7 +248,11 @@ def test_where_runs_live():
     assert "state 1 nothing all runs are merged: there is one at most, in two local variables" in alone
     assert "runs are kept apart, as this plan does" in section(told(text, plan="eager-unmerged"), "MEMORY")
     assert "on a stack" in section(told(text, plan="backtrack"), "MEMORY")
-    assert "MEMORY" not in titles(told(text, plan="definition"))
+    defined = told(text, plan="definition")
+    assert "MEMORY" not in titles(defined)
+    assert "This plan reads the pattern itself." in defined
+    counted = section(told("PATTERN SEQ(A+ a[], ~(B b), C c)"), "MEMORY")
+    assert "state 1 how many B events came before the last of a[]" in counted
 
 
 def test_constants_are_shown_as_a_query_has_them():
@@ -306,7 +310,7 @@ def test_whether_matches_are_listed(output):
 
 def test_a_chosen_output_keeps_runs_apart():
     shown = section(told("PATTERN SEQ(A a, B b)", output="longest"), "MEMORY")
-    assert 'have one first event are merged, since output="longest"' in shown
+    assert 'agree in this and in their first event are merged, since output="longest"' in shown
 
 
 def test_the_columns_of_the_result():

@@ -38,6 +38,10 @@ def automaton(told: Told, page: Page) -> None:
         "A run is a match in the making. It starts in state 0, and each event moves it along the arcs whose conditions "
         f"all hold, in a run of its own for each; if none does, it ends. In state {auto.final} it is a match.",
     )
+    if not told.choice.engine.generates:
+        page.say(
+            "This plan reads the pattern itself. The automaton means the same, and is what other plans follow."
+        )
     for state in range(auto.final + 1):
         page.say(state_name(auto, state), label=f"state {state}", hang=9)
         for _, arc in auto.leaving(state):
