@@ -173,6 +173,11 @@ def test_strict_contiguity_without_a_partition():
     shown = section(told("PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b)"), "AUTOMATON")
     assert "no ignore an event that no arc takes ends the run line 2" in shown
     assert "ignore →" not in shown
+    last = section(told("PATTERN SEQ(A a, B b[]) WHERE strict_contiguity(a, b[])"), "AUTOMATON")
+    assert (
+        "state 2 b[] has begun: a match, which more events may follow take b[i] → 2 it is a B line 1 no ignore"
+        in last
+    )
 
 
 def test_what_must_hold_to_leave_a_series_and_to_be_a_match():
@@ -211,6 +216,13 @@ def test_a_predicate_on_every_event_walks_them():
     assert "line 2 must ask the events of each" in section(told(text, output="count"), "OUTPUT")
 
 
+def test_parameters_are_shown_by_their_names():
+    query = ag.sase("PATTERN SEQ(A a, B b) WHERE (a.x IN (b.y, :many) OR b.x > :least)", many=[1, 2], least=3)
+    shown = section(query.explain(), "MEMORY")
+    assert "state 1 a.x runs that agree" in shown
+    assert "columns x, y, x > :least" in shown
+
+
 def test_a_predicate_of_two_moments_is_told_at_both():
     shown = section(told("PATTERN SEQ(A+ a[], B b) WHERE a[].x > 3"), "PREDICATES")
     assert shown.index("take a[i]: once for each event") > shown.index("begin a[1]: once for each event")
@@ -236,7 +248,11 @@ def test_where_runs_live():
     assert "state 1 nothing all runs are merged: there is one at most, in two local variables" in alone
     assert "runs are kept apart, as this plan does" in section(told(text, plan="eager-unmerged"), "MEMORY")
     assert "on a stack" in section(told(text, plan="backtrack"), "MEMORY")
-    assert "MEMORY" not in titles(told(text, plan="definition"))
+    defined = told(text, plan="definition")
+    assert "MEMORY" not in titles(defined)
+    assert "This plan reads the pattern itself." in defined
+    counted = section(told("PATTERN SEQ(A+ a[], ~(B b), C c)"), "MEMORY")
+    assert "state 1 how many B events came before the last of a[]" in counted
 
 
 def test_constants_are_shown_as_a_query_has_them():
@@ -294,7 +310,7 @@ def test_whether_matches_are_listed(output):
 
 def test_a_chosen_output_keeps_runs_apart():
     shown = section(told("PATTERN SEQ(A a, B b)", output="longest"), "MEMORY")
-    assert 'have one first event are merged, since output="longest"' in shown
+    assert 'agree in this and in their first event are merged, since output="longest"' in shown
 
 
 def test_the_columns_of_the_result():
@@ -314,6 +330,9 @@ def test_a_registered_function_is_not_compiled(monkeypatch):
 
     monkeypatch.setattr(functions, "_registered", dict(functions._registered))
     ag.function(lambda x, y: x < y, name="lower_than", reads=[int, int], returns=bool)
+    alone = told("PATTERN SEQ(A a, B b) WHERE lower_than(b.tag, 3)")
+    assert "once for each event, by itself (in the mask), where the tests before it hold" in alone
+    assert "compiled by Numba" in section(alone, "KERNEL")
     text = "PATTERN SEQ(A a, B b) WHERE lower_than(a.tag, b.tag)"
     for shown in (told(text), told(text, COLUMNS, **ROLES)):
         assert "It calls lower_than, which cannot be compiled: it runs as Python." in section(shown, "KERNEL")

@@ -20,22 +20,36 @@ from typing import Any
 
 
 def plain(
-    source: str, function: str, names: Mapping[str, Any], *, title: str, words: Sequence[str]
+    source: str, function: str, names: Mapping[str, Any], *, title: str, words: Callable[[], Sequence[str]]
 ) -> Callable[..., Any]:
     """The function of a generated source, uncompiled.
 
     A traceback shows its title and, behind each line, the words that go with it; neither is part of what runs.
     """
-    lines = [
-        f"{line}  # {said}\n" if said else f"{line}\n"
-        for line, said in zip(source.splitlines(), words, strict=True)
-    ]
-    shown = "".join(lines)
-    filename = f"<augury kernel {_digest(shown)} of {title}>"
-    linecache.cache[filename] = (len(shown), None, lines, filename)
+    filename = f"<augury kernel {_digest(source + title)} of {title}>"
+    linecache.cache[filename] = (len(source), None, _Lines(source, words), filename)  # type: ignore[assignment]
     namespace: dict[str, Any] = dict(names)
     exec(compile(source, filename, "exec"), namespace)  # noqa: S102  # text that we generated, no part of it a user's
     return namespace[function]  # type: ignore[no-any-return]
+
+
+class _Lines(Sequence[str]):
+    """The lines of a source as a traceback shows them, put together when one is: few kernels ever fail."""
+
+    def __init__(self, source: str, words: Callable[[], Sequence[str]]) -> None:
+        self._source = source
+        self._words = words
+
+    @functools.cached_property
+    def _shown(self) -> list[str]:
+        pairs = zip(self._source.splitlines(), self._words(), strict=True)
+        return [f"{line}  # {said}\n" if said else f"{line}\n" for line, said in pairs]
+
+    def __len__(self) -> int:
+        return len(self._shown)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._shown[place]
 
 
 @functools.cache

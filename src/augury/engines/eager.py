@@ -39,7 +39,6 @@ from augury.expr.tree import At, Attr, Binary, Expr, Literal, typed
 from augury.expr.types import BOOL, INT64_MAX, INT64_MIN, STRING
 from augury.match.rows import Matches
 from augury.measures import Measures
-from augury.pattern import text_of_pattern
 from augury.plan.registers import Registers, allocate
 from augury.plan.split import ABSENT, Guard, Split, split
 from augury.resolve import Placed, Resolved
@@ -309,8 +308,14 @@ class Evaluation(Host):
         if self.fast:
             return compiled_source(source.text, "kernel", names)
         pattern = self.plan.query.pattern
-        title = one_line(text_of_pattern(pattern).partition("\n")[0])
-        return plain(source.text, "kernel", names, title=title, words=source.words(pattern))
+        components = ", ".join(map(str, pattern.components))
+        return plain(
+            source.text,
+            "kernel",
+            names,
+            title=one_line(f"PATTERN SEQ({components})"),
+            words=lambda: source.words(pattern),
+        )
 
     def drive(self, store: GraphStore | CountStore) -> Iterator[int]:
         """Run the kernel to the end; after each stretch, how many results wait in the store to be read."""

@@ -28,16 +28,18 @@ class Writer:
     @contextmanager
     def about(self, *parts: Part) -> Iterator[None]:
         """The lines in it are written for these parts of the pattern; for those around it if there are none."""
-        before = self._origin
-        self._origin = parts or before
+        around = self._origin
+        self._origin = parts or around
         yield
-        self._origin = before
+        self._origin = around
 
     @contextmanager
     def block(self, head: str, *parts: Part) -> Iterator[None]:
         """An indented block; its head is written for these parts of the pattern."""
-        with self.about(*parts):
-            self(head)
+        around = self._origin
+        self._origin = parts or around
+        self(head)
+        self._origin = around
         self.depth += 1
         before = len(self.lines)
         yield

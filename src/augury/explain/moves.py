@@ -16,6 +16,7 @@ from augury.explain.words import (
     series,
     state_name,
 )
+from augury.expr.functions import calls_python
 from augury.expr.printing import quoted
 from augury.expr.tree import Expr
 from augury.pattern import Clause, Component, Part, references
@@ -37,6 +38,10 @@ def automaton(told: Told, page: Page) -> None:
         "A run is a match in the making. It starts in state 0, and each event moves it along the arcs whose conditions "
         f"all hold, in a run of its own for each; if none does, it ends. In state {auto.final} it is a match.",
     )
+    if not told.choice.engine.generates:
+        page.say(
+            "This plan reads the pattern itself. The automaton means the same, and is what other plans follow."
+        )
     for state in range(auto.final + 1):
         page.say(state_name(auto, state), label=f"state {state}", hang=9)
         for _, arc in auto.leaving(state):
@@ -44,7 +49,7 @@ def automaton(told: Told, page: Page) -> None:
         if state == auto.final:
             for n, test in enumerate(auto.accept):
                 _condition(told, page, test, label="" if n else "a match only if")
-        elif state and not any(arc.action is Action.IGNORE for _, arc in auto.leaving(state)):
+        if auto.is_inside(state) and not any(arc.action is Action.IGNORE for _, arc in auto.leaving(state)):
             page.say(_no_gap(told), indent=4, hang=_ARC, label="no ignore", at=told.line(Clause.STRATEGY))
     window = told.pattern.within
     if window is not None:
@@ -186,8 +191,10 @@ ONCE = "once for each event, by itself (in the mask)"
 def _how(told: Told, guard: Guard, origin: Part) -> str:
     """How often the parts of a predicate in a guard are tested."""
     said = []
-    if origin in guard.of_event:
-        said.append(ONCE)
+    static = [e for e, o in zip(guard.static, guard.of_event, strict=True) if o == origin]
+    if static:
+        asks = any(calls_python(e) for e in static)
+        said.append(f"{ONCE}, where the tests before it hold" if asks else ONCE)
     dynamic = [e for e, o in zip(guard.dynamic, guard.of_run, strict=False) if o == origin]
     walks = [h for h, o in zip(guard.history, guard.of_run[len(guard.dynamic) :], strict=True) if o == origin]
     if dynamic:

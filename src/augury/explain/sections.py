@@ -98,8 +98,8 @@ def _kept(told: Told, state: int) -> str:
         return f"runs are kept apart: {numbered(lines)} must ask the events of each; {lists}"
     if _apart(told):
         return (
-            f'runs that also have one first event are merged, since output="{told.options.output}" asks for the best match '
-            f"of each first event; {lists}"
+            f'runs that agree in this and in their first event are merged, since output="{told.options.output}" must know '
+            f"where matches begin; {lists}"
         )
     if shape.registers.is_single(state):
         return "all runs are merged: there is one at most, in two local variables"

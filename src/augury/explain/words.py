@@ -126,7 +126,7 @@ def register_name(r: Register, split: Split, pattern: Pattern) -> str:
     column = split.columns[r.column]
     if isinstance(column, Attr) and column.var == ABSENT:
         absent = pattern.components[int(column.name)]
-        return f"how many {quoted(absent.type)} events came before its last one"
+        return f"how many {quoted(absent.type)} events came before the last of {series(c)}"
     places = {Holds.FIRST: At.FIRST if c.kleene else At.ONE, Holds.LAST: At.LAST}
     at = places.get(r.holds, At.EACH)
     inner = column_name(column, r.var, at)

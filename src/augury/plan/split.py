@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 from augury.automaton import Action, Arc, Automaton
 from augury.expr.functions import calls_python
-from augury.expr.tree import Agg, At, Attr, Binary, Expr, Len, Literal, Logic, children, typed, walk
+from augury.expr.tree import Agg, At, Attr, Binary, Expr, Len, Literal, Logic, Param, children, typed, walk
 from augury.expr.types import BOOL, INT
 from augury.pattern import Clause, Part
 from augury.resolve import Moment, Test
@@ -184,7 +184,7 @@ def hoist(expr: Expr, arc: Arc | None, columns: list[Expr]) -> Expr:
             seen = At.EACH if own and over is At.BEFORE else over
             name = derived(arg, columns)
             return replace(expr, over=seen, arg=Attr(var, seen, name, type=typed(arg)))
-        case Len() | Literal():
+        case Len() | Literal() | Param():  # parameters are constants once types are known
             return expr
     places = _places(expr, arc)
     if len(places) == 1 and not _summarises(expr) and not calls_python(expr):
