@@ -46,11 +46,12 @@ def run(
             pieces = evaluation.pieces()
     if match_id:
         pieces = iter([joined(list(pieces), query)])
-    tables = [
-        rows_of_matches(in_rows(piece, evaluation.batch), table, query, schema, evaluation.run)
-        for piece in pieces
-    ]
-    return pa.concat_tables(tables) if tables else schema.empty_table()
+
+    def emitted(piece: Matches) -> pa.Table:
+        return rows_of_matches(in_rows(piece, evaluation.batch), table, query, schema, evaluation.run)
+
+    # Of no matches, too, rows are made: Arrow has no empty table of extension types.
+    return pa.concat_tables([emitted(piece) for piece in pieces] or [emitted(joined([], query))])
 
 
 def rows_of_matches(
