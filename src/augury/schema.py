@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,15 +20,30 @@ def opened(data: Any) -> pa.Table | pa.RecordBatchReader:
     """The data with its schema to be seen: what comes as a stream has not been read yet."""
     if isinstance(data, pa.Table | pa.RecordBatchReader):
         return data
-    if hasattr(data, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(data)
-    if hasattr(data, "__arrow_c_array__"):
-        return pa.table(data)
+    try:
+        if hasattr(data, "__arrow_c_stream__"):
+            return _without_unnamed_index(pa.RecordBatchReader.from_stream(data))
+        if hasattr(data, "__arrow_c_array__"):
+            return pa.table(data)
+    except pa.ArrowInvalid as error:  # an array or a series
+        raise DataError(f"data of type {type(data).__name__} is no table of columns: {error}") from None
     remedy = "call its collect() first" if hasattr(data, "collect") else "make one with pyarrow.table(…)"
     raise DataError(
         f"data of type {type(data).__name__} is no table: match() takes what speaks the Arrow PyCapsule interface, "
         f"such as a pyarrow, pandas, polars or DuckDB table; {remedy}"
     )
+
+
+def _without_unnamed_index(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Without the row numbers that pandas sends along once a frame was filtered or sorted: they are no data."""
+    columns = [name for name in reader.schema.names if not _UNNAMED_INDEX.fullmatch(name)]
+    if b"pandas" not in (reader.schema.metadata or {}) or len(columns) == len(reader.schema):
+        return reader
+    schema = pa.schema([reader.schema.field(name) for name in columns], reader.schema.metadata)
+    return pa.RecordBatchReader.from_batches(schema, (batch.select(columns) for batch in reader))
+
+
+_UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 
 
 def as_table(data: Any) -> pa.Table:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from augury.errors import DataError, LimitError
 from augury.expr.columns import physical_values
@@ -97,18 +98,22 @@ def stream_order(table: pa.Table, query: Resolved) -> list[int]:
     )
 
 
-def order_keys(column: pa.ChunkedArray) -> list[tuple[Any, Any]]:
+def order_keys(column: pa.Array | pa.ChunkedArray) -> list[tuple[Any, Any]]:
     """For each value what it is ordered by, and what tells equals apart that differ in the data:
     the sign of a zero, the nanoseconds that an instant does not count.
     """
     stored = storage(column.type)
-    if pa.types.is_nested(stored) or pa.types.is_interval(stored):
-        return [(_nested_key(v), 0) for v in column.to_pylist()]
+    if pa.types.is_nested(stored):
+        return _nested_keys(decoded(column))
+    if pa.types.is_interval(stored):
+        return [((0,) if v is None else (1, v), 0) for v in column.to_pylist()]
+    if pa.types.is_timestamp(stored) or pa.types.is_duration(stored):
+        # As stored: what 64 bits of microseconds do not hold has its place, too.
+        exact = decoded(column).cast(pa.int64()).to_pylist()
+        part = 1000 if stored.unit == "ns" else 1
+        return [((0,), 0) if v is None else ((1, v // part), v % part) for v in exact]
     values = physical_values(column, from_arrow(column.type))
-    fine: Sequence[Any] = [_is_negative_zero(v) for v in values]
-    if stored in (pa.timestamp("ns", getattr(stored, "tz", None)), pa.duration("ns")):
-        fine = decoded(column).cast(pa.int64()).fill_null(0).to_pylist()
-    return [(_scalar_key(v), f) for v, f in zip(values, fine, strict=True)]
+    return [(_scalar_key(v), _is_negative_zero(v)) for v in values]
 
 
 def _scalar_key(value: Any) -> tuple[Any, ...]:
@@ -118,13 +123,34 @@ def _scalar_key(value: Any) -> tuple[Any, ...]:
     return (2,) if value != value else (1, value)
 
 
-def _nested_key(value: Any) -> tuple[Any, ...]:
-    """Structs and lists lexicographically, field by field."""
-    if isinstance(value, dict):
-        return (1, tuple(_nested_key(v) for v in value.values()))
-    if isinstance(value, list | tuple):
-        return (1, tuple(_nested_key(v) for v in value))
-    return _scalar_key(value)
+def _nested_keys(array: pa.Array) -> list[tuple[Any, Any]]:
+    """Structs and lists lexicographically, field by field; what is in a union by its type, then its value."""
+    if pa.types.is_union(array.type):
+        return _union_keys(array)
+    if pa.types.is_struct(array.type):
+        fields = [order_keys(field) for field in array.flatten()]
+        parts: list[list[tuple[Any, Any]]] = [[keys[row] for keys in fields] for row in range(len(array))]
+    else:
+        if pa.types.is_map(array.type):
+            array = array.cast(pa.list_(pa.struct([array.type.key_field, array.type.item_field])))
+        items = iter(order_keys(pc.list_flatten(array)))
+        lengths = pc.list_value_length(array).fill_null(0).to_pylist()
+        parts = [list(itertools.islice(items, length)) for length in lengths]
+    return [
+        ((1, tuple(k for k, _ in part)), tuple(f for _, f in part)) if present else ((0,), 0)
+        for part, present in zip(parts, array.is_valid().to_pylist(), strict=True)
+    ]
+
+
+def _union_keys(array: pa.Array) -> list[tuple[Any, Any]]:
+    array = array.take(
+        pa.array(range(len(array)), pa.int64())
+    )  # of a slice Arrow gives the types of all rows
+    codes = array.type_codes.to_pylist()
+    rows = range(len(array)) if array.type.mode == "sparse" else array.offsets.to_pylist()
+    children = {code: order_keys(array.field(i)) for i, code in enumerate(array.type.type_codes)}
+    found = [(code, *children[code][row]) for code, row in zip(codes, rows, strict=True)]
+    return [(key if key == (0,) else (1, code, key), fine) for code, key, fine in found]
 
 
 def _is_negative_zero(value: Any) -> int:

@@ -51,13 +51,14 @@ def in_slices(rows: int) -> Plan:
             range(events.num_rows), key=lambda row: (numbers.setdefault(parts[row], len(numbers)), times[row])
         )
         sliced = Sliced(engine, rows)
-        found, start = [engine.schema.empty_table()], 0
+        found: list[pa.Table] = []
+        start = 0
         while start < len(order):
             size = 1 + start * 7 % (2 * rows)
             found.extend(sliced.feed(events.take(pa.array(order[start : start + size]))))
             start += size
         found.extend(sliced.close())
-        return pa.concat_tables(found)
+        return pa.concat_tables(found or [engine.whole(events)])
 
     def match(query: ag.Query, events: Any, **arguments: Any) -> pa.Table:
         with (

@@ -217,6 +217,29 @@ def test_numbers_in_the_source_are_python_numbers():
         inputs.constant(SlyInt(3), types.Kind.INT)
 
 
+NESTED = {
+    "low": ("(a.p BETWEEN ", "a.q", " AND TRUE)"),
+    "high": ("(a.p BETWEEN FALSE AND ", "a.q", ")"),
+    "what is tested": ("(", "(a.p = a.q)", " BETWEEN FALSE AND a.q)"),
+    "a member": ("(a.p IN (TRUE, a.q, ", "(a.p = a.q)", "))"),
+    "what is sought": ("(", "(a.p = a.q)", " NOT IN (a.p, a.q))"),
+    "and, or": ("(a.p = (a.q AND ", "(a.p OR a.q)", " = a.p))"),
+}
+
+
+@pytest.mark.parametrize(("begin", "inner", "end"), NESTED.values(), ids=NESTED)
+def test_source_grows_by_a_level_and_does_not_double(begin, inner, end):
+    values = [True, False, None]
+    table = pa.table({"p": [p for p in values for _ in values], "q": values * 3})
+    sizes = []
+    for levels in range(7):
+        nodes = [typed_over(parse_expression(begin * levels + inner + end * levels), table)]
+        kernel = Kernel(nodes, table)
+        assert kernel.run() == interpreted(nodes, table)
+        sizes.append(len(kernel.source))
+    assert sizes[6] - sizes[5] <= 2 * (sizes[4] - sizes[3])
+
+
 # ------------------------------------------------------------------ registered functions
 
 
@@ -228,6 +251,10 @@ def test_numbers_in_the_source_are_python_numbers():
         "NOT a.p OR careful(a.x) > 0",
         "a.p AND (a.p OR a.p) AND careful(a.x) > 0 AND careful(a.x + 1) > 0",
         "a.p AND careful(a.x) > 0 OR a.x IS NULL",
+        "(a.p AND careful(a.x) > 0) = a.p",
+        "(NOT a.p OR careful(a.x) > 0) IS NULL",
+        "coalesce(a.p AND NOT careful(a.x) > 0 AND careful(a.x + 1) > 0, FALSE)",
+        "(a.p AND careful(a.x) > 0) BETWEEN FALSE AND a.p",
     ],
 )
 def test_a_function_is_called_only_where_the_condition_is_open(text):

@@ -226,6 +226,9 @@ TABLES = [
     ("abs(a.u)", {"u": columns_of(pa.uint64(), 2**64 - 1)}, [2**64 - 1]),
     ("a.u / 1", {"u": columns_of(pa.uint64(), 2**64 - 1)}, [2.0**64]),
     ("greatest(a.u, a.u)", {"u": columns_of(pa.uint64(), 2**64 - 1, None)}, [2**64 - 1, None]),
+    ("greatest(a.u, 1)", {"u": columns_of(pa.uint64(), 2**64 - 1, None)}, [2**64 - 1, 1]),
+    ("coalesce(a.u, 0)", {"u": columns_of(pa.uint64(), 2**64 - 1, None)}, [2**64 - 1, 0]),
+    ("least(a.u, -1)", {"u": columns_of(pa.uint64(), 2**64 - 1, 5)}, [-1, -1]),
     ("a.u < 0.5", {"u": columns_of(pa.uint64(), 0, 1)}, [True, False]),
     # decimals are compared exactly and computed as doubles
     ("a.d = 0.1", {"d": [Decimal("0.1"), Decimal("0.2")]}, [True, False]),

@@ -9,9 +9,11 @@ import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import augury as ag
+from augury.expr.columns import physical_values
 from augury.expr.types import UNORDERED, from_arrow
 
 
@@ -275,6 +277,19 @@ def test_any_arrow_speaking_table_is_matched(given, plan):
     assert rows(result) == rows(THEFT.match(SHOP, time="ts", type="kind", key="store", plan="definition"))
 
 
+def test_row_numbers_that_pandas_sends_along_are_no_data(plan):
+    frame = SHOP.to_pandas().sort_values("tag", kind="stable")
+    assert any(name.startswith("__index_level") for name in pa.table(frame).column_names)
+    found = THEFT.match(frame[frame.store == "n"], time="ts", type="kind", match_id=True, plan=plan)
+    of_the_table = SHOP.filter(pc.equal(SHOP["store"], "n"))
+    assert found.equals(THEFT.match(of_the_table, time="ts", type="kind", match_id=True, plan=plan))
+
+
+def test_an_index_with_a_name_is_a_column(plan):
+    frame = SHOP.to_pandas().set_index("ts")
+    assert ag.sase("PATTERN Exit e RETURN e.ts").match(frame, time="ts", type="kind", plan=plan).num_rows == 3
+
+
 class Capsule:
     """A table of a library that nobody knows."""
 
@@ -299,7 +314,11 @@ def test_the_order_of_rows_changes_nothing(output, seed, plan):
 
 
 @pytest.mark.parametrize(
-    "data", [None, 5, "events.parquet", {"ts": [1]}, [{"ts": 1}], pl.LazyFrame({"ts": [1]})]
+    "data",
+    [
+        *(None, 5, "events.parquet", {"ts": [1]}, [{"ts": 1}], pl.LazyFrame({"ts": [1]})),
+        *(pa.array([1, 2]), pa.chunked_array([[1], [2]]), pl.Series("ts", [1, 2]), np.array([1, 2])),
+    ],
 )
 def test_what_is_no_table_is_a_data_error(data):
     with pytest.raises(ag.DataError, match=f"data of type {type(data).__name__} is no table"):
@@ -470,10 +489,98 @@ def test_aggregates_of_every_type_of_arrow_are_the_definitions(column):
     assert rows(got) == rows(wanted)
 
 
-ORDERED = {name: column for name, column in ARROW.items() if name != "union"}
+KEYS = {name: column for name, column in ARROW.items() if from_arrow(column.type).kind not in UNORDERED}
 
 
-@pytest.mark.parametrize("column", ORDERED.values(), ids=ORDERED)
+@pytest.mark.parametrize("column", KEYS.values(), ids=KEYS)
+def test_values_of_every_type_of_arrow_are_keys(column, plan):
+    once = pa.table({"ts": [1, 2, 3], "v": column})
+    table = pa.concat_tables([once, once.set_column(0, "ts", pa.array([4, 5, 6]))])
+    pairs = ag.sase("PATTERN SEQ(A a, A b) WHERE a.ts < 4 AND b.ts > 3").match(
+        table, time="ts", key="v", plan=plan
+    )
+    pairs.validate(full=True)
+    assert pairs.schema.field("v").type == column.type
+    values = physical_values(column, from_arrow(column.type))  # of an instant the microseconds count
+    assert sorted((r["match_start"], r["match_end"]) for r in pairs.to_pylist()) == [
+        (i + 1, j + 4) for i, x in enumerate(values) for j, y in enumerate(values) if x == y
+    ]
+    agreeing = ag.sase("PATTERN SEQ(A a, A b) WHERE a.ts < 4 AND b.ts > 3 AND [v]").match(
+        table, time="ts", plan=plan
+    )
+    assert agreeing.num_rows == sum(x == y for x in values for y in values if x is not None)
+
+
+HALVES = pa.array(np.array([0.0, -0.0, np.nan, np.nan], np.float16))
+
+
+@pytest.mark.parametrize(
+    "key", [HALVES, HALVES.cast(pa.float32()), HALVES.cast(pa.float64()).dictionary_encode()], ids=repr
+)
+def test_a_zero_is_one_key_whatever_its_sign_and_nan_is_one(key, plan):
+    table = pa.table({"ts": [1, 2, 3, 4], "k": key})
+    for order in ([0, 1, 2, 3], [1, 0, 3, 2]):
+        given = table.take(order).set_column(0, "ts", table["ts"])
+        found = ag.sase("PATTERN SEQ(A a, A b)").match(given, time="ts", key="k", plan=plan)
+        assert [repr(k) for k in found["k"].to_pylist()] == ["0.0", "nan"]
+
+
+@pytest.mark.parametrize("column", ARROW.values(), ids=ARROW)
+def test_no_match_is_a_table_of_any_type_of_arrow(column, plan):
+    table = pa.table({"ts": [1, 2, 3], "v": column})
+    found = ag.sase("PATTERN SEQ(A a, A+ b[]) WHERE a.ts > 3").match(table, time="ts", plan=plan)
+    assert found.schema.field("b").type == pa.list_(pa.struct(list(table.schema)))
+    assert found.num_rows == 0
+
+
+def structs(values):
+    return pa.StructArray.from_arrays([values], ["x"])
+
+
+NESTED = {  # in stream order
+    "instants beyond Python's": structs(pa.array([None, -(2**40), 2**40], pa.timestamp("s"))),
+    "days beyond Python's": structs(pa.array([-(2**30), 1, 2**30], pa.date32())),
+    "nanoseconds of a day": structs(pa.array([1, 2, 1001], pa.time64("ns"))),
+    "structs of lists": structs(pa.array([None, [None], [1]])),
+    "maps": pa.array([None, [("a", 1)], [("a", 2)]], pa.map_(pa.string(), pa.int8())),
+    "a union": pa.UnionArray.from_dense(
+        pa.array([0, 0, 1], pa.int8()),
+        pa.array([0, 1, 0], pa.int32()),
+        [pa.array([None, 7]), pa.array(["a"])],
+    ),
+}
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0]], ids=repr)
+@pytest.mark.parametrize("column", NESTED.values(), ids=NESTED)
+def test_nested_values_are_ordered_by_what_is_in_them(column, order, plan):
+    table = pa.table({"ts": [1, 1, 1], "v": column, "n": [3, 2, 1]})
+    shuffled_rows = pa.concat_tables([table.slice(row, 1) for row in order])
+    query = ag.sase("PATTERN SEQ(A a, A b, A c) WHERE strict_contiguity(a, b, c) AND (a.v IS NULL OR TRUE)"
+                    " RETURN a.n AS x, b.n AS y, c.n AS z")  # fmt: skip
+    found = query.match(shuffled_rows, time="ts", plan=plan)
+    assert found.select(["x", "y", "z"]).to_pylist() == [{"x": 3, "y": 2, "z": 1}]
+
+
+FINE = {  # equal in the order, but not the same
+    "nanoseconds": pa.array([[1], [2], [3]], pa.list_(pa.int64())).cast(pa.list_(pa.timestamp("ns"))),
+    "signs of zero": pa.array([[-0.0], [0.0], [0.0]]),
+    "instants of no microsecond": pa.array([-(2**61), 2**61, 2**61 + 1], pa.timestamp("s")),
+}
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0]], ids=repr)
+@pytest.mark.parametrize("column", FINE.values(), ids=FINE)
+def test_what_the_order_does_not_see_tells_equals_apart(column, order, plan):
+    table = pa.table({"ts": [1, 1, 1], "v": column}).take(order)
+    found = ag.sase("PATTERN SEQ(A a, A b, A c) WHERE strict_contiguity(a, b, c)").match(
+        table, time="ts", plan=plan
+    )
+    events = [found[name].combine_chunks().field("v") for name in "abc"]
+    assert str(pa.concat_arrays(events)) == str(column)
+
+
+@pytest.mark.parametrize("column", ARROW.values(), ids=ARROW)
 def test_events_of_one_time_are_ordered_by_values_of_any_type(column, plan):
     table = pa.table({"ts": [1, 1, 1], "v": column, "n": [1, 2, 3]})
     query = ag.sase("PATTERN SEQ(A a, A b) WHERE strict_contiguity(a, b)")

@@ -1,6 +1,8 @@
 """Wrong queries: each is told what is wrong, where, and what to write (data/wrong_queries.toml)."""
 
+import json
 import tomllib
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -215,3 +217,21 @@ def test_a_registered_function_is_checked_when_the_query_is_built():
         "spread_of_two takes 2 arguments, here are 1"
     )
     assert "did you mean spread_of_two?" in refused("PATTERN Q q WHERE spred_of_two(q.bid) > 1").hint
+
+
+@pytest.mark.parametrize("text", ["1E+999999999", "-1E-999999999", "0E+999999", "1" * 101])
+@pytest.mark.parametrize("form", ["a.x = :v", "a.x IN (:v)"])
+def test_a_decimal_that_cannot_be_written_out_is_refused(form, text):
+    with pytest.raises(ag.QueryError, match="a Decimal that is too long to write out") as caught:
+        ag.sase(f"PATTERN A a WHERE {form}", v=Decimal(text))
+    assert caught.value.hint == "it has at most 100 digits, and an exponent from -400 to 400"
+    stored = json.dumps(
+        {
+            "augury": 1,
+            "language": "sase",
+            "text": f"PATTERN A a WHERE {form}",
+            "params": {"v": {"decimal": text}},
+        }
+    )
+    with pytest.raises(ag.QueryError, match="too long to write out"):
+        ag.from_json(stored)

@@ -137,7 +137,7 @@ def _words(
     """Values as int64 words, equal for equal values, and which are null."""
     kind = query.columns.types[name].kind
     if kind in (Kind.STRING, Kind.BINARY, Kind.DECIMAL):
-        encoded = column.cast(storage(column.type)).combine_chunks().dictionary_encode()
+        encoded = decoded(column).dictionary_encode()
         codes = encoded.indices
         nulls = np.asarray(codes.is_null()) if codes.null_count else None
         return codes.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64), nulls
@@ -242,9 +242,9 @@ def rank(column: pa.ChunkedArray) -> tuple[Ints, Ints | None]:
     """Values as numbers in their order, nulls first and NaN last, and what tells equals apart."""
     stored = storage(column.type)
     if pa.types.is_nested(stored) or pa.types.is_interval(stored) or pa.types.is_null(stored):
-        keys = [k for k, _ in semantics.order_keys(column)]
-        places = {k: i for i, k in enumerate(sorted(set(keys)))}
-        return np.array([places[k] for k in keys], np.int64), None
+        keys = semantics.order_keys(column)
+        # The second numbers are compared only where the first are equal.
+        return _places([k for k, _ in keys]), _places(keys)
     plain = decoded(column)
     null = np.asarray(plain.is_null()) if plain.null_count else None
     fine = None
@@ -285,3 +285,9 @@ def _nulls_first(words: Ints, null: npt.NDArray[np.bool_] | None) -> Ints:
     words = words.copy()
     words[null] = INT64_MIN
     return words
+
+
+def _places(keys: list[tuple[Any, ...]]) -> Ints:
+    """For each key its place among the distinct ones."""
+    places = {key: place for place, key in enumerate(sorted(set(keys)))}
+    return np.array([places[key] for key in keys], np.int64)

@@ -39,6 +39,7 @@ from augury.expr.tree import (
     Name,
     Param,
     Unary,
+    children,
     typed,
 )
 from augury.expr.types import (
@@ -52,6 +53,7 @@ from augury.expr.types import (
     NUMBERS,
     STRING,
     TIMESTAMP,
+    UINT,
     UNORDERED,
     Kind,
     Type,
@@ -65,7 +67,9 @@ TypeOf = Callable[[Attr | Name], Type]
 
 def check(node: Expr, type_of: TypeOf) -> Expr:
     """The typed form of an expression."""
-    return _Checker(type_of).check(node)
+    checked = _Checker(type_of).check(node)
+    _refuse_growth(checked)
+    return checked
 
 
 def check_condition(node: Expr, type_of: TypeOf) -> Expr:
@@ -106,6 +110,30 @@ def check_call(node: Call) -> None:
         _fail(
             node,
             f"{node.fn} takes {wanted} argument{'' if wanted in ('1', 'at least 1') else 's'}, here are {given}",
+        )
+
+
+_SPARE = 2_000  # nodes, and as many for each node that there is: far beyond any IN or BETWEEN of plain values
+_TIMES = 16
+
+
+def _refuse_growth(root: Expr) -> None:
+    """BETWEEN and IN repeat what they test. Inside one another they double with every level, and so would
+    the work of all who walk the tree.
+    """
+    sizes: dict[int, int] = {}  # by node's identity, what is repeated counted as often
+
+    def size(node: Expr) -> int:
+        if id(node) not in sizes:
+            sizes[id(node)] = 1 + sum(map(size, children(node)))
+        return sizes[id(node)]
+
+    whole = size(root)
+    if whole > _SPARE + _TIMES * len(sizes):
+        _fail(
+            root,
+            f"BETWEEN and IN inside one another make {whole} terms of an expression of {len(sizes)}",
+            "what BETWEEN or IN tests should be a plain value; split the expression with AND and OR",
         )
 
 
@@ -468,7 +496,8 @@ def _choice(node: Call, args: list[Expr]) -> Expr:
     elif len(kinds) == 1 and not kinds & UNORDERED:
         target = _common(node, [typed(a) for a in args if typed(a).kind in kinds])
     elif kinds <= INTEGERS:
-        target = INT
+        signed = [a for a in args if typed(a).kind is Kind.INT]
+        target = UINT if all(_is_natural(a) for a in signed) else INT
     elif kinds <= NUMBERS:
         target = FLOAT
     elif kinds == {Kind.DATE, Kind.TIMESTAMP}:
@@ -477,6 +506,11 @@ def _choice(node: Call, args: list[Expr]) -> Expr:
         listed = ", ".join(sorted(k.value for k in kinds))
         _fail(node, f"{node.fn} needs values of one type, here are: {listed}")
     return replace(node, args=tuple(_cast(a, target) for a in args), type=target)
+
+
+def _is_natural(node: Expr) -> bool:
+    """A constant that an unsigned integer holds as well."""
+    return isinstance(node, Literal) and isinstance(node.value, int) and node.value >= 0
 
 
 def _common(node: Call, found: list[Type]) -> Type:

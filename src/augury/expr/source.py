@@ -103,6 +103,7 @@ class Emitter:
         self.inputs = inputs
         self.lines: list[str] = []
         self._known: dict[int, tuple[Expr, Val]] = {}  # what the lines so far have made, by node's identity
+        self._nullable: dict[int, tuple[Expr, bool]] = {}  # whether a predicate may be unknown
 
     def condition(self, node: Expr) -> Condition:
         """A test that is true where the predicate is; the lines come before it."""
@@ -146,20 +147,64 @@ class Emitter:
         join, decisive = (all_of, FALSE) if word == "and" else (any_of, TRUE)
         parts: list[Code] = []
         for test in tests:
-            with self._block() as lines:
-                code = test()
-            if lines and any(p not in (TRUE, FALSE) for p in parts):
-                flag = self.inputs.fresh("c")
-                self.lines.append(f"{flag} = {join(parts).text}")
-                self.lines.append(f"if {flag}:" if word == "and" else f"if not {flag}:")
-                self.lines.extend(f"    {line}" for line in [*lines, f"{flag} = {code.text}"])
-                parts = [Code(flag, PRIMARY)]
-            else:
-                self.lines.extend(lines)
+            if all(p in (TRUE, FALSE) for p in parts):
+                code = test()  # evaluated in any case: what its lines make is known to those that follow
                 parts.append(code)
+            else:
+                with self._block() as lines:
+                    code = test()
+                if lines:
+                    flag = self.inputs.fresh("c")
+                    self.lines.append(f"{flag} = {join(parts).text}")
+                    self.lines.append(f"if {flag}:" if word == "and" else f"if not {flag}:")
+                    self.lines.extend(f"    {line}" for line in [*lines, f"{flag} = {code.text}"])
+                    parts = [Code(flag, PRIMARY)]
+                else:
+                    parts.append(code)
             if code == decisive:
                 break
         return join(parts)
+
+    def _outcomes(self, node: Expr) -> tuple[Code, Code]:
+        """Whether a predicate is true, and whether it is false. What is nested in it is written once:
+        `_true` and `_false` one after the other would double with every level.
+        """
+        match node:
+            case Logic():
+                return self._outcomes_of_chain(node)
+            case Unary(op="NOT"):
+                true, false = self._outcomes(node.arg)
+                return false, true
+        test, nulls = self._test(node)
+        known = [n.no for n in nulls]
+        return all_of([*known, test.yes]), all_of([*known, test.no])
+
+    def _outcomes_of_chain(self, node: Logic) -> tuple[Code, Code]:
+        """An AND is true where all are and false where one is; an OR the other way round."""
+        turned = node.op == "OR"
+
+        def outcomes(arg: Expr) -> tuple[Code, Code]:
+            true, false = self._outcomes(arg)
+            return (false, true) if turned else (true, false)
+
+        every, one = outcomes(node.args[0])
+        for arg in node.args[1:]:
+            with self._block() as lines:
+                holds, decides = outcomes(arg)
+            if lines:  # evaluated only if none before has decided
+                flags = [self.inputs.fresh("c") for _ in range(2)]
+                self.lines.extend(f"{f} = {code.text}" for f, code in zip(flags, (every, one), strict=True))
+                every, one = (Code(flag, PRIMARY) for flag in flags)
+                inner = [
+                    *lines,
+                    f"{one.text} = {decides.text}",
+                    f"{every.text} = {all_of([every, holds]).text}",
+                ]
+                self.lines.append(f"if not {one.text}:")
+                self.lines.extend(f"    {line}" for line in inner)
+            else:
+                every, one = all_of([every, holds]), any_of([one, decides])
+        return (one, every) if turned else (every, one)
 
     def _test(self, node: Expr) -> tuple[Test, tuple[Test, ...]]:
         """A predicate that is no AND, OR, NOT: its test where none of its null tests is true."""
@@ -331,7 +376,7 @@ class Emitter:
         """AND, OR and NOT as a value: where it is neither true nor false it is null."""
         if not self._may_be_null(node):
             return Val(self._true(node))
-        true, false = (self.named("c", code) for code in (self._true(node), self._false(node)))
+        true, false = (self.named("c", code) for code in self._outcomes(node))
         return Val(true, (Test(all_of([decided(true).no, decided(false).no]), any_of([true, false])),))
 
     def _may_be_null(self, node: Expr) -> bool:
@@ -340,8 +385,11 @@ class Emitter:
                 return any(self._may_be_null(a) for a in node.args)
             case Unary(op="NOT"):
                 return self._may_be_null(node.arg)
-        with self._block():
-            return bool(self._test(node)[1])
+        asked = self._nullable.get(id(node))
+        if asked is None:
+            with self._block():
+                asked = self._nullable[id(node)] = node, bool(self._test(node)[1])
+        return asked[1]
 
     def _negative(self, node: Unary) -> Val:
         arg, kind = self.val(node.arg), typed(node).kind

@@ -103,7 +103,7 @@ def _scalar(name: str, given: Any, span: Span | None) -> Any:
             return str.__str__(value)
         case bytes() | bytearray():
             return bytes(value)
-        case Decimal() if value.is_finite():
+        case Decimal() if value.is_finite() and _is_bounded(value):
             return Decimal(value)
         case dt.datetime() | dt.timedelta() if _is_not_a_time(value):
             return None
@@ -121,6 +121,17 @@ def _scalar(name: str, given: Any, span: Span | None) -> Any:
     )
 
 
+_MOST_DIGITS = 100  # Arrow's longest decimals have 76
+_FARTHEST = 400  # from the point: beyond what a double holds on either side
+
+
+def _is_bounded(value: Decimal) -> bool:
+    """Whether it can be written out: Decimal("1E+999999999") is a short text and a number that fills a memory."""
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    return len(digits) <= _MOST_DIGITS and -_FARTHEST <= exponent <= _FARTHEST
+
+
 def _is_not_a_time(value: Any) -> bool:
     """Whether this is pandas' NaT, which calls itself a datetime."""
     return bool(value != value)
@@ -134,6 +145,10 @@ def _refused(value: Any) -> tuple[str, str]:
             return "an integer that does not fit in 64 bits", "bind a float or a Decimal"
         case dt.timedelta():
             return "a timedelta that does not fit in 64 bits", "the longest has 292000 years"
+        case Decimal() if value.is_finite():
+            return "a Decimal that is too long to write out", (
+                f"it has at most {_MOST_DIGITS} digits, and an exponent from -{_FARTHEST} to {_FARTHEST}"
+            )
         case Decimal():
             return f"a Decimal that is {value}", "bind a float for values that are not finite"
         case list() | tuple() | range() | AbstractSet():

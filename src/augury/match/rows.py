@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from augury.expr.tree import Agg, Attr, Expr, Name, typed
 from augury.expr.types import UNORDERED, storage
@@ -204,11 +205,21 @@ def taken(column: pa.ChunkedArray, rows: Rows) -> pa.Array:
 
 def key_column(column: pa.Array) -> pa.Array:
     """Keys as they are compared: -0.0 is 0.0."""
-    if not pa.types.is_floating(storage(column.type)) or column.type != storage(column.type):
+    kind = column.type
+    if not pa.types.is_floating(storage(kind)):
         return column
-    import pyarrow.compute as pc
-
-    return pc.add(column, pa.scalar(0.0, column.type))
+    if pa.types.is_dictionary(kind):
+        return pa.DictionaryArray.from_arrays(
+            column.indices, key_column(column.dictionary), ordered=kind.ordered
+        )
+    if pa.types.is_run_end_encoded(kind):
+        return pa.RunEndEncodedArray.from_arrays(column.run_ends, key_column(column.values), kind)
+    if isinstance(kind, pa.BaseExtensionType):
+        return kind.wrap_array(key_column(column.storage))
+    if pa.types.is_float16(kind):  # which Arrow does not add
+        values = column.fill_null(0).to_numpy(zero_copy_only=False) + np.float16(0)
+        return pa.array(values, kind, mask=column.is_null().to_numpy(zero_copy_only=False))
+    return pc.add(column, pa.scalar(0.0, kind))
 
 
 def _of_type(array: pa.Array, wanted: pa.DataType) -> pa.Array:

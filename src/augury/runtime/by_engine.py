@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -101,15 +101,15 @@ class Engine:
         """The rows of matches over kernel indices."""
         if self.match_id:
             pieces = [joined(list(pieces), self.query)]
-        tables = list(self._rows(evaluation, pieces))
-        return pa.concat_tables(tables) if tables else self.schema.empty_table()
+        tables = [self._emitted(piece, evaluation) for piece in pieces]
+        # Of no matches, too, rows are made: Arrow has no empty table of extension types.
+        return pa.concat_tables(tables or [self._emitted(joined([], self.query), evaluation)])
 
-    def _rows(self, evaluation: Evaluation, pieces: Iterable[Matches]) -> Iterator[pa.Table]:
-        table, run = evaluation.table, evaluation.run
-        for piece in pieces:
-            made = rows_of_matches(in_rows(piece, evaluation.batch), table, self.query, self.schema, run)
-            self.room.takes(made)
-            yield made
+    def _emitted(self, piece: Matches, evaluation: Evaluation) -> pa.Table:
+        found = in_rows(piece, evaluation.batch)
+        made = rows_of_matches(found, evaluation.table, self.query, self.schema, evaluation.run)
+        self.room.takes(made)
+        return made
 
     def _counted(self, evaluation: Evaluation) -> pa.Table:
         """How many matches complete at which event."""

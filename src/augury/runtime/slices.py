@@ -121,8 +121,13 @@ class Sliced:
             yield from self._ended(held.slice(0, last))
             held = held.slice(last)
         if held.num_rows >= self.least and self.cutting.cut is not Cut.NOWHERE:
-            found, held = self._advanced(held)
-            yield found
+            until = self._certain(held)
+            if until is not None:
+                found, held = self._slice(held, until)
+                yield found
+                self.begun = until
+                kept = self._times(held) > until - self.cutting.before
+                held = held.slice(int(np.argmax(kept)))  # the newest event is always kept
         self.waiting, self.rows = [held], held.num_rows
         self.room = max(self.least, 2 * self.rows)
 
@@ -144,18 +149,12 @@ class Sliced:
 
     # -------------------------------------------------------------- slices of one partition
 
-    def _advanced(self, held: pa.Table) -> tuple[pa.Table, pa.Table]:
-        """What is certain of a partition that goes on, and the events that it still needs."""
+    def _certain(self, held: pa.Table) -> int | None:
+        """Up to which time the matches of a partition that goes on are certain; None if that is no news."""
         times = self._times(held)
-        newest = int(times[-1])
         # Events of the newest time may still come, and whatever a match needs after its share's end.
-        until = newest - max(self.cutting.after, 1)
-        if until < (int(times[0]) if self.begun is None else self.begun + 1):
-            return self.engine.schema.empty_table(), held
-        found, held = self._slice(held, until)
-        self.begun = until
-        kept = self._times(held) > until - self.cutting.before
-        return found, held.slice(int(np.argmax(kept)) if kept.any() else held.num_rows)
+        until = int(times[-1]) - max(self.cutting.after, 1)
+        return until if until >= (int(times[0]) if self.begun is None else self.begun + 1) else None
 
     def _slice(self, held: pa.Table, until: int | None) -> tuple[pa.Table, pa.Table]:
         """The matches from where the last slice ended up to this time, and the events, without those used up."""
