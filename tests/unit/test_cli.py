@@ -532,6 +532,14 @@ def test_explain_reads_columns_of_text_and_the_query_from_standard_input(folder,
     assert run("explain", "-", stdin=THEFT).exit_code == 0
 
 
+def test_a_terminal_without_a_sign_gets_it_spelled(folder):
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "augury", "explain", "theft.sase"]
+    done = subprocess.run(command, capture_output=True, check=False, env=env)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert rb"begin a \u2192 1" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [

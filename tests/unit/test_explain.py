@@ -320,7 +320,7 @@ def test_the_columns_of_the_result():
 
 def test_compiled_or_not():
     assert "compiled by Numba from 100,000 events on" in section(told(RISE), "KERNEL")
-    assert "These are 4: it runs as it is." in section(told(RISE, TABLE, **ROLES), "KERNEL")
+    assert "These are 4: it starts as Python." in section(told(RISE, TABLE, **ROLES), "KERNEL")
     longer = pa.concat_tables([TABLE] * 25_000)
     assert "These are 100,000: it is compiled." in section(told(RISE, longer, **ROLES), "KERNEL")
 

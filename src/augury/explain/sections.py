@@ -260,10 +260,10 @@ def compiling(told: Told, page: Page) -> None:
     many = told.rows
     said = ""
     if many is not None:
-        said = f" These are {many:,}: it {'is compiled' if many >= COMPILED_FROM else 'runs as it is'}."
+        said = f" These are {many:,}: it {'is compiled' if many >= COMPILED_FROM else 'starts as Python'}."
     page.say(
-        f"It is compiled by Numba from {COMPILED_FROM:,} events on, and runs as Python below that, where compiling would take "
-        f"longer than matching.{said}"
+        f"It is compiled by Numba from {COMPILED_FROM:,} events on. Below that it starts as Python, since compiling takes longer "
+        f"than most work on so few.{said}"
     )
 
 
