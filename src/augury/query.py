@@ -79,8 +79,8 @@ class Query:
         match_id: bool = False,
         max_runs: int | None = None,
         bad_rows: str = "error",
-    ) -> pa.Table:
-        """The query's matches on a table, as a table.
+    ) -> Any:
+        """The query's matches: of a table a `pyarrow.Table`, of a Spark DataFrame a DataFrame.
 
         `time`, `type`, `key` and `tiebreak` name the columns that play those roles. `output` is "all",
         "non_overlap", "longest", "count" or "compressed". The answer depends on the data and the query
@@ -92,6 +92,7 @@ class Query:
         [{'match_start': 1, 'match_end': 2, 'a_x': 5, 'b_x': 6}, {'match_start': 1, 'match_end': 3, 'a_x': 5, 'b_x': 7}]
         """
         from augury.match.compressed import QUERY
+        from augury.runtime.frames import is_frame
         from augury.runtime.table import MAX_RUNS, Options, match_table
 
         options = Options(
@@ -106,6 +107,10 @@ class Query:
             bad_rows=bad_rows,
         )
         with locating(self._text):
+            if is_frame(data):
+                from augury.runtime.spark_batch import match_frame
+
+                return match_frame(self._pattern, data, options)
             result = match_table(self._pattern, data, options)
         if output == "compressed":
             metadata = {**(result.schema.metadata or {}), QUERY: self.to_json().encode()}

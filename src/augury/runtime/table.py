@@ -64,20 +64,31 @@ class Options:
 def match_table(pattern: Pattern, data: Any, options: Options) -> pa.Table:
     """The result of a query over a table, by the plan that the options name."""
     source = opened(data)
-    columns = Columns.of(source.schema)
+    query, schema = met(pattern, source.schema, options)
+    # What is wrong with the query has been told: from here on events are read.
+    return evaluated(as_table(source), query, schema, options)
+
+
+def met(pattern: Pattern, schema: pa.Schema, options: Options) -> tuple[Resolved, pa.Schema]:
+    """The pattern that has met the columns of the data, and the columns of its result."""
+    columns = Columns.of(schema)
     roles = roles_of(columns, options.time, options.type, options.key, options.tiebreak)
     query = resolve(pattern, columns, roles)
-    schema = output_schema(
+    result = output_schema(
         query,
-        source.schema,
+        schema,
         options.output,
         match_id=options.match_id,
-        time=source.schema.field(roles.time).type,
+        time=schema.field(roles.time).type,
     )
     if options.output == "compressed":
-        compressed.schema_of(query, source.schema)  # whether its names are free
-    # What is wrong with the query has been told: from here on events are read.
-    table, bad = without_bad_rows(as_table(source), query, options.bad_rows)
+        result = compressed.schema_of(query, schema)
+    return query, result
+
+
+def evaluated(table: pa.Table, query: Resolved, schema: pa.Schema, options: Options) -> pa.Table:
+    """The result on a table that has the columns which the query reads."""
+    table, bad = without_bad_rows(table, query, options.bad_rows)
     if options.plan == "definition":
         result = by_definition.run(table, query, schema, options.output, options.max_runs)
     else:
@@ -109,6 +120,6 @@ def without_bad_rows(table: pa.Table, query: Resolved, policy: str) -> tuple[pa.
     said = one_line(f"{rows} no time in the column {quoted(name)}")
     if policy == "error":
         raise DataError(f'{said}; mend them, or drop them with bad_rows="drop"')
-    warnings.warn(f"{said} and {'was' if bad == 1 else 'were'} dropped", DataWarning, stacklevel=4)
+    warnings.warn(f"{said} and {'was' if bad == 1 else 'were'} dropped", DataWarning, stacklevel=5)
     kept = np.flatnonzero(good)
     return pa.Table.from_arrays([taken(c, kept) for c in table.columns], schema=table.schema), bad

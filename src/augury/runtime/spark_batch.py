@@ -1,0 +1,98 @@
+"""A Spark DataFrame: the same query, in parallel.
+
+    df ─ columns that are read ─ rows that can count ─ repartition by key ─ sort by key and time ─ mapInArrow ─> df
+         named c0, c1, …         (`spark_filter`)                                                (`spark_worker`)
+
+What is wrong with the query is told by the schema alone, before Spark reads anything. Inside, columns go by their
+places: names may hold dots, quotes, or differ in nothing but case. Only methods of DataFrames are called, and
+conditions are SQL text, so that a session behind Spark Connect does as well as one in this process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from augury.errors import QueryError
+from augury.expr.functions import called
+from augury.expr.printing import quoted
+from augury.pattern import Pattern, Strategy
+from augury.resolve import Resolved
+from augury.runtime.spark_filter import needed
+from augury.runtime.spark_types import UNREADABLE, arrow_schema, spark_schema
+from augury.runtime.spark_worker import Task
+from augury.runtime.table import Options, met
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def match_frame(pattern: Pattern, df: DataFrame, options: Options) -> DataFrame:
+    """The result of a query over a DataFrame, as a DataFrame that has not been computed yet."""
+    schema = arrow_schema(df.schema)
+    query, gives = met(pattern, schema, options)
+    _check_readable(query, schema, df)
+    reads = pa.schema([schema.field(name) for name in query.reads])
+    names = {name: f"c{place}" for place, name in enumerate(schema.names)}
+    partition = partition_columns(query)
+    task = Task(
+        query=query,
+        reads=reads,
+        gives=gives,
+        options=options,
+        partition=partition,
+        functions=called((*pattern.predicates, *(i.expr for i in pattern.returns or ()))),
+    )
+    rows = df.toDF(*names.values()).selectExpr(*(_plain(names[n], df.schema[n].dataType) for n in reads.names))
+    rows = _counting(rows, query, options, names.__getitem__)
+    by = [names[name] for name in partition]
+    rows = rows.repartition(*by) if by else rows.repartition(1)
+    rows = rows.sortWithinPartitions(*by, names[query.roles.time])
+    return rows.mapInArrow(task, spark_schema(gives))
+
+
+def partition_columns(query: Resolved) -> tuple[str, ...]:
+    """The columns whose values keep events apart: one partition's matches know nothing of another's.
+
+    Under strict contiguity with `[attr]` tests events must be neighbours in the whole stream of the key.
+    """
+    if query.pattern.strategy is Strategy.STRICT:
+        return query.roles.key
+    return tuple(dict.fromkeys((*query.roles.key, *query.pattern.partition)))
+
+
+def _check_readable(query: Resolved, schema: pa.Schema, df: DataFrame) -> None:
+    for name in query.reads:
+        if schema.field(name).type == UNREADABLE:
+            raise QueryError(
+                f"the column {quoted(name)} is of Spark's type {df.schema[name].dataType.simpleString()}, "
+                "which Arrow has not",
+                hint="cast it, drop it, or say with RETURN which columns are wanted",
+            )
+
+
+def _plain(name: str, type_: Any) -> str:
+    """A column as it is; a string with a collation of its own is compared sign by sign here."""
+    if type_.typeName() == "string" and type_.simpleString() != "string":
+        return f"cast({name} AS string) AS {name}"
+    return name
+
+
+def _counting(rows: DataFrame, query: Resolved, options: Options, named: Any) -> DataFrame:
+    """Without the rows that cannot count. Those without a time stay, unless they are to be dropped: a worker
+    must meet them."""
+    time = named(query.roles.time)
+    if options.bad_rows == "drop":
+        rows = rows.filter(f"{time} IS NOT NULL")
+    conditions = [condition for condition in (needed(query, named), _partitioned(query, named)) if condition]
+    if conditions:
+        rows = rows.filter(f"{time} IS NULL OR ({' AND '.join(f'({c})' for c in conditions)})")
+    return rows
+
+
+def _partitioned(query: Resolved, named: Any) -> str | None:
+    """Events with a null or a NaN in an [attr] are in no partition."""
+    if query.pattern.strategy is Strategy.STRICT:
+        return None
+    return " AND ".join(f"{named(name)} IS NOT NULL" for name in query.pattern.partition) or None
