@@ -117,6 +117,14 @@ class Query:
             result = result.replace_schema_metadata(metadata)
         return result
 
+    def matching(self, **arguments: Any) -> Callable[[Any], Any]:
+        """`match` with its arguments given, and the data yet to come: `df.transform(query.matching(time="ts"))`."""
+
+        def match(data: Any) -> Any:
+            return self.match(data, **arguments)
+
+        return match
+
     def to_json(self) -> str:
         """The query as JSON text: its text and the values of its parameters, nothing that runs."""
         params = {name: _encoded(value) for name, value in self._params.items()}

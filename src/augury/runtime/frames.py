@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, TypeGuard
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from typing import Any
 
 
-def is_frame(data: Any) -> TypeGuard[DataFrame]:
+def is_frame(data: Any) -> bool:
     """True of a DataFrame of Spark, in this process or behind Spark Connect."""
     spark = sys.modules.get("pyspark.sql")
     return spark is not None and isinstance(data, spark.DataFrame)

@@ -11,6 +11,7 @@ conditions are SQL text, so that a session behind Spark Connect does as well as 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -27,9 +28,17 @@ from augury.runtime.table import Options, met
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+BAD_ROWS = "augury.bad_rows"
+_observed: WeakKeyDictionary[DataFrame, Any] = WeakKeyDictionary()
+
 
 def match_frame(pattern: Pattern, df: DataFrame, options: Options) -> DataFrame:
     """The result of a query over a DataFrame, as a DataFrame that has not been computed yet."""
+    if df.isStreaming:
+        raise QueryError(
+            "this DataFrame is a stream, and queries have no engine for streams yet",
+            hint="match what has been stored: spark.read instead of spark.readStream",
+        )
     schema = arrow_schema(df.schema)
     query, gives = met(pattern, schema, options)
     _check_readable(query, schema, df)
@@ -44,12 +53,27 @@ def match_frame(pattern: Pattern, df: DataFrame, options: Options) -> DataFrame:
         partition=partition,
         functions=called((*pattern.predicates, *(i.expr for i in pattern.returns or ()))),
     )
-    rows = df.toDF(*names.values()).selectExpr(*(_plain(names[n], df.schema[n].dataType) for n in reads.names))
-    rows = _counting(rows, query, options, names.__getitem__)
+    rows = df.toDF(*names.values()).selectExpr(
+        *(_plain(names[n], df.schema[n].dataType) for n in reads.names)
+    )
+    rows, observed = _that_count(rows, query, options, names.__getitem__)
     by = [names[name] for name in partition]
     rows = rows.repartition(*by) if by else rows.repartition(1)
     rows = rows.sortWithinPartitions(*by, names[query.roles.time])
-    return rows.mapInArrow(task, spark_schema(gives))
+    result = rows.mapInArrow(task, spark_schema(gives))
+    if observed is not None:
+        _observed[result] = observed
+    return result
+
+
+def bad_rows_of(result: DataFrame) -> int:
+    """What was observed of a result."""
+    if result not in _observed:
+        raise QueryError(
+            "no rows were counted for this DataFrame",
+            hint='pass the very one that match(..., bad_rows="drop") gave, not one made from it',
+        )
+    return int(_observed[result].get[BAD_ROWS])
 
 
 def partition_columns(query: Resolved) -> tuple[str, ...]:
@@ -79,16 +103,37 @@ def _plain(name: str, type_: Any) -> str:
     return name
 
 
-def _counting(rows: DataFrame, query: Resolved, options: Options, named: Any) -> DataFrame:
-    """Without the rows that cannot count. Those without a time stay, unless they are to be dropped: a worker
-    must meet them."""
+def _that_count(rows: DataFrame, query: Resolved, options: Options, named: Any) -> tuple[DataFrame, Any]:
+    """Without the rows that cannot count, and what observes how many have no time and are dropped.
+
+    Where those are not to be dropped they stay, for a worker must meet them and say so.
+    """
     time = named(query.roles.time)
+    observed = None
     if options.bad_rows == "drop":
+        functions, observation = _for(rows)
+        observed = observation()
+        rows = rows.observe(observed, functions.expr(f"count_if({time} IS NULL)").alias(BAD_ROWS))
         rows = rows.filter(f"{time} IS NOT NULL")
     conditions = [condition for condition in (needed(query, named), _partitioned(query, named)) if condition]
     if conditions:
         rows = rows.filter(f"{time} IS NULL OR ({' AND '.join(f'({c})' for c in conditions)})")
-    return rows
+    return rows, observed
+
+
+def _for(df: DataFrame) -> tuple[Any, Any]:
+    """The functions and the Observation that go with a DataFrame.
+
+    Spark Connect has its own, and both kinds may live in one process.
+    """
+    if type(df).__module__.startswith("pyspark.sql.connect."):
+        from pyspark.sql.connect import functions as remote
+        from pyspark.sql.connect.observation import Observation as RemoteObservation
+
+        return remote, RemoteObservation
+    from pyspark.sql import Observation, functions
+
+    return functions, Observation
 
 
 def _partitioned(query: Resolved, named: Any) -> str | None:

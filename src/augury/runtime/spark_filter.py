@@ -64,8 +64,8 @@ def _implied(expr: Expr, named: Named) -> str | None:
             parts = [p for p in (_implied(a, named) for a in args) if p is not None]
             return "(" + " AND ".join(parts) + ")" if parts else None
         case Logic(args=args):
-            parts = [_implied(a, named) for a in args]
-            return None if None in parts else "(" + " OR ".join(map(str, parts)) + ")"
+            every = [_implied(a, named) for a in args]
+            return None if None in every else "(" + " OR ".join(map(str, every)) + ")"
         case Attr():
             return named(expr.name)
         case Unary(op="NOT", arg=Attr() as arg):
@@ -96,7 +96,11 @@ def _column(expr: Expr, named: Named) -> str | None:
     kind = typed(expr).kind
     if isinstance(expr, Attr) and kind in _COMPARED:
         return named(expr.name)
-    if isinstance(expr, Cast) and isinstance(expr.arg, Attr) and (typed(expr.arg).kind, kind) == (Kind.INT, Kind.FLOAT):
+    if (
+        isinstance(expr, Cast)
+        and isinstance(expr.arg, Attr)
+        and (typed(expr.arg).kind, kind) == (Kind.INT, Kind.FLOAT)
+    ):
         return f"cast({named(expr.arg.name)} AS double)"
     return None
 

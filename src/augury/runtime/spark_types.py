@@ -126,7 +126,9 @@ def held(table: pa.Table) -> pa.Table:
     for place, field in enumerate(table.schema):
         wanted = as_held(field.type)
         if wanted != field.type:
-            table = table.set_column(place, pa.field(field.name, wanted), _converted(table.column(place), wanted))
+            table = table.set_column(
+                place, pa.field(field.name, wanted), _converted(table.column(place), wanted)
+            )
     return table
 
 
