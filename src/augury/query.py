@@ -91,11 +91,9 @@ class Query:
         >>> sase("PATTERN SEQ(A a, B b) RETURN a.x, b.x").match(events, time="ts", type="kind").to_pylist()
         [{'match_start': 1, 'match_end': 2, 'a_x': 5, 'b_x': 6}, {'match_start': 1, 'match_end': 3, 'a_x': 5, 'b_x': 7}]
         """
-        from augury.match.compressed import QUERY
-        from augury.runtime.frames import is_frame
-        from augury.runtime.table import MAX_RUNS, Options, match_table
-
-        options = Options(
+        return self._matched(
+            data,
+            None,
             time=time,
             type=type,
             key=key,
@@ -103,16 +101,69 @@ class Query:
             output=output,
             plan=plan,
             match_id=match_id,
-            max_runs=MAX_RUNS if max_runs is None else max_runs,
+            max_runs=max_runs,
             bad_rows=bad_rows,
         )
+
+    def profile(
+        self,
+        data: Any,
+        *,
+        time: str,
+        type: str | None = None,
+        key: str | Sequence[str] | None = None,
+        tiebreak: str | Sequence[str] | None = None,
+        output: str = "all",
+        plan: str = "auto",
+        match_id: bool = False,
+        max_runs: int | None = None,
+        bad_rows: str = "error",
+    ) -> tuple[pa.Table, dict[str, int]]:
+        """What `match` gives, and what it cost, in counts that are the same on every machine.
+
+        >>> import pyarrow as pa
+        >>> events = pa.table({"ts": [1, 2, 3], "x": [5, 6, 7]})
+        >>> query = sase("PATTERN SEQ(E a, E b) WHERE a.x < b.x WITHIN 2")
+        >>> result, measures = query.profile(events, time="ts")
+        >>> result.num_rows, measures["events"], measures["peak_runs"]
+        (2, 3, 2)
+        """
+        measures: dict[str, int] = {}
+        result = self._matched(
+            data,
+            measures,
+            time=time,
+            type=type,
+            key=key,
+            tiebreak=tiebreak,
+            output=output,
+            plan=plan,
+            match_id=match_id,
+            max_runs=max_runs,
+            bad_rows=bad_rows,
+        )
+        return result, measures
+
+    def _matched(self, data: Any, measures: dict[str, int] | None, **arguments: Any) -> Any:
+        from augury.match.compressed import QUERY
+        from augury.runtime.frames import is_frame
+        from augury.runtime.table import Options, match_table
+
+        if arguments["max_runs"] is None:
+            del arguments["max_runs"]
         with locating(self._text):
             if is_frame(data):
                 from augury.runtime.spark_batch import match_frame
 
-                return match_frame(self._pattern, data, options)
-            result = match_table(self._pattern, data, options)
-        if output == "compressed":
+                if measures is not None:
+                    raise QueryError(
+                        "profile measures in this process, and a Spark DataFrame is matched in others",
+                        hint="profile a part of the data: query.profile(df.limit(1_000_000).toArrow(), …)",
+                    )
+
+                return match_frame(self._pattern, data, Options(**arguments))
+            result = match_table(self._pattern, data, Options(**arguments), measures)
+        if arguments["output"] == "compressed":
             metadata = {**(result.schema.metadata or {}), QUERY: self.to_json().encode()}
             result = result.replace_schema_metadata(metadata)
         return result

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -61,6 +61,14 @@ class Match(NamedTuple):
         return tuple(itertools.chain.from_iterable(self.bound))
 
 
+@dataclass
+class Cost:
+    """What it took: the measures of the papers."""
+
+    predicate_evaluations: int = 0
+    peak_runs: int = 0
+
+
 @dataclass(frozen=True)
 class Stream:
     """The events of one key in stream order; `values[column][row]` are physical values of all rows."""
@@ -68,6 +76,7 @@ class Stream:
     rows: Sequence[int]
     values: Values
     query: Resolved
+    cost: Cost = field(default_factory=Cost)
 
     def time(self, row: int) -> int:
         time: int = self.values[self.query.roles.time][row]
@@ -144,6 +153,7 @@ def key_value(value: Any) -> Any:
 
 def holds(stream: Stream, test: Test, bound: dict[str, tuple[int, ...]]) -> bool:
     """Whether a predicate is true (not unknown), for each event that it stands for."""
+    stream.cost.predicate_evaluations += 1
     own = stream.query.pattern.components[test.component].var
     fixed = {own: len(bound[own]) - 1} if own in bound else {}
     ranges = [range(0 if at is At.EACH else 1, len(bound[var])) for var, at in test.forall]
@@ -299,6 +309,7 @@ def positive_matches(stream: Stream, max_runs: int | None = None) -> Iterator[Bo
             stepped.append(entered(stream, begun))
         if max_runs is not None and len(stepped) > max_runs:
             raise LimitError(too_many_runs(stream, len(stepped), max_runs))
+        stream.cost.peak_runs = max(stream.cost.peak_runs, len(stepped))
         yield from (r.bound for r in stepped if r.bound[-1][-1] == row and is_complete(stream, r))
         runs = [r for r in stepped if r.inside or r.at < len(stream.query.pattern.positives)]
 
@@ -354,11 +365,14 @@ def is_absence_broken(stream: Stream, bound: Bound, place: int, row: int) -> boo
 # ------------------------------------------------------------------ outputs
 
 
-def matches(table: pa.Table, query: Resolved, max_runs: int | None = None) -> list[Match]:
+def matches(
+    table: pa.Table, query: Resolved, max_runs: int | None = None, cost: Cost | None = None
+) -> list[Match]:
     """All matches on an ordered table."""
+    cost = Cost() if cost is None else cost
     return [
         Match(bound, key)
-        for key, stream in enumerate(streams(table, query))
+        for key, stream in enumerate(replace(s, cost=cost) for s in streams(table, query))
         for bound in positive_matches(stream, max_runs)
         if survives(stream, bound)
     ]

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 
 import augury as ag
+from augury.runtime.slices import Sliced
 
 Match = Callable[..., pa.Table]
 """match(query, table, **arguments of Query.match but plan)."""
@@ -38,8 +40,43 @@ def in_process(name: str, covers: Callable[[ag.Query, str], bool] = _everything)
     return Plan(name, match, covers)
 
 
+def in_slices(rows: int) -> Plan:
+    """The eager plan over partitions that come one after another, in buffers of a few rows."""
+
+    def fed(engine: Any, events: pa.Table) -> pa.Table:
+        times = Sliced(engine, rows)._times(events)
+        numbers: dict[Any, int] = {}  # of partitions, as they come
+        parts = [Sliced(engine)._value(events, row) for row in range(events.num_rows)]
+        order = sorted(
+            range(events.num_rows), key=lambda row: (numbers.setdefault(parts[row], len(numbers)), times[row])
+        )
+        sliced = Sliced(engine, rows)
+        found, start = [engine.schema.empty_table()], 0
+        while start < len(order):
+            size = 1 + start * 7 % (2 * rows)
+            found.extend(sliced.feed(events.take(pa.array(order[start : start + size]))))
+            start += size
+        found.extend(sliced.close())
+        return pa.concat_tables(found)
+
+    def match(query: ag.Query, events: Any, **arguments: Any) -> pa.Table:
+        with (
+            patch("augury.runtime.table.comes_in_slices", lambda *_: True),
+            patch("augury.runtime.table.in_slices", fed),
+        ):
+            return query.match(events, plan="eager", **arguments)
+
+    return Plan(f"eager in slices of {rows}", match)
+
+
 DEFINITION = in_process("definition")
-PLANS = (DEFINITION, in_process("eager"), in_process("eager-unmerged"), in_process("backtrack"))
+PLANS = (
+    DEFINITION,
+    in_process("eager"),
+    in_process("eager-unmerged"),
+    in_process("backtrack"),
+    in_slices(3),
+)
 """All of them; the definition is first, and judges the others."""
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from augury.query import sase
 from augury.resolve import output_schema, resolve
-from augury.runtime import by_definition, by_engine
+from augury.runtime.by_definition import Definition
+from augury.runtime.by_engine import Engine, How
 from augury.schema import Columns, roles_of
 from conformance.compare import table_difference
 
@@ -62,16 +63,12 @@ def results(
     pattern, columns = sase(text).pattern, Columns.of(table.schema)
     query = resolve(pattern, columns, roles_of(columns, "ts", "kind", key))
     schema = output_schema(query, table.schema, output, match_id=False, time=pa.int64())
-    found = {
-        how: by_engine.run(table, query, schema, output, 10**6, match_id=False, merge=True, fast=fast)
-        for how, fast in (("compiled", True), ("plain", False))
-    }
+    ways = {"compiled": How(fast=True), "plain": How(fast=False)}
     if backtrack:
-        found["backtrack"] = by_engine.run(
-            *(table, query, schema, output, 10**6), match_id=False, merge=True, backtrack=True, fast=True
-        )
+        ways["backtrack"] = How("backtrack", fast=True)
+    found = {name: Engine(query, schema, output, how).whole(table) for name, how in ways.items()}
     if defined:
-        found["definition"] = by_definition.run(table, query, schema, output, 10**6)
+        found["definition"] = Definition(query, schema, output, 10**6).whole(table)
     return found
 
 

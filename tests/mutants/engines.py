@@ -756,9 +756,11 @@ def longest__one_for_each_key(found: Iterable[Match]) -> list[Match]:
 
 
 @mutant("matches that read the same are reported once", "order/equal-rows-each-count", "return/match-id")
-def matches__without_duplicates(table: Any, query: Any, max_runs: int | None = None) -> list[Match]:
+def matches__without_duplicates(
+    table: Any, query: Any, max_runs: int | None = None, cost: Any = None
+) -> list[Match]:
     values = [repr(row) for row in table.select(list(query.reads)).to_pylist()]
-    found = right["matches"](table, query, max_runs)
+    found = right["matches"](table, query, max_runs, cost)
     return list(
         {(m.key, *(tuple(values[r] for r in own) for own in m.bound)): m for m in reversed(found)}.values()
     )

@@ -12,7 +12,7 @@ import pytest
 
 import augury as ag
 from augury.generate import clicks
-from conformance.compare import difference, rows_of, table_difference
+from conformance.compare import table_difference
 from spark.frames import collected, frame_of
 
 AB = ag.sase("PATTERN SEQ(A a, B b)")
@@ -187,26 +187,6 @@ def test_partitions_of_attributes_leave_nulls_out_and_contiguity_keeps_them(spar
         assert same(spark, query, table, key="k") == found
 
 
-def test_slices_end_where_partitions_end(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from augury.runtime import spark_worker
-
-    monkeypatch.setattr(spark_worker, "SLICE", 64)
-    table = clicks(3_000, users=60)
-    schema = table.schema
-    query = FUNNEL
-    from augury.runtime.table import Options, met
-
-    options = Options(time="ts", type="kind", key="user")
-    resolved, gives = met(query.pattern, schema, options)
-    reads = pa.schema([schema.field(n) for n in resolved.reads])
-    task = spark_worker.Task(resolved, reads, gives, options, ("user",), ())
-    ordered = table.select(reads.names).sort_by([("user", "ascending"), ("ts", "ascending")])
-    for size in (1, 7, 50, 1000):
-        found = pa.Table.from_batches(task(iter(ordered.to_batches(max_chunksize=size))), gives)
-        wanted = query.match(table, time="ts", type="kind", key="user")
-        assert difference(rows_of(wanted), rows_of(found)) is None
-
-
 # ------------------------------------------------------------------ what is sent
 
 
@@ -294,6 +274,11 @@ def test_a_limit_is_told_by_name(spark: Any) -> None:
     result = query.match(frame_of(spark, table), time="ts", type="kind", max_runs=5)
     with pytest.raises(Exception, match=r"LimitError: .*max_runs=5"):
         result.collect()
+
+
+def test_profile_is_for_tables(spark: Any) -> None:
+    with pytest.raises(ag.QueryError, match="profile measures in this process"):
+        AB.profile(frame_of(spark, letters("AB")), time="ts", type="kind")
 
 
 def test_a_stream_is_refused(spark: Any) -> None:

@@ -17,6 +17,7 @@ from augury.engines.backtrack_source import FARTHEST, READS, SIZE, TOP, backtrac
 from augury.engines.generated import Options, Source
 from augury.engines.kernels import control as ctl
 from augury.engines.kernels.path import gather_path
+from augury.engines.stores import size_of
 from augury.engines.walk import Graph, flat_matches, graph_of
 from augury.errors import LimitError
 from augury.expr.inputs import Inputs
@@ -103,7 +104,17 @@ class Evaluation(eager.Evaluation):
             elif why == ctl.NODES_FULL:
                 path_room *= 2
                 path = [self.longer(a, "i4", path_room) for a in path]
-        self.measures.predicate_evaluations = int(control[ctl.EVALUATIONS])
+        self.measures.run_evaluations = int(control[ctl.EVALUATIONS])
         self.measures.peak_runs = int(control[ctl.PEAK])
         self.measures.events_read = int(control[READS])
         self.measures.peak_buffered_events = int(control[FARTHEST])
+        kept = (
+            *fixed,
+            self.batch.order,
+            self.batch.times,
+            *self.arguments,
+            *arrays.values(),
+            *path,
+            *results,
+        )
+        self.measures.peak_bytes = sum(map(size_of, kept))

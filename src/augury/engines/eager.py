@@ -11,6 +11,7 @@ from the graph, arrays grow if they must, and the kernel goes on where it stoppe
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,8 +27,8 @@ from augury.engines.eager_source import eager_source
 from augury.engines.generated import Options, Source
 from augury.engines.host import Host
 from augury.engines.kernels import control as ctl
-from augury.engines.kernels import counts as counting
 from augury.engines.kernels import graph, runs
+from augury.engines.stores import CountStore, GraphStore, size_of
 from augury.engines.walk import Graph, Walker, graph_of
 from augury.errors import LimitError
 from augury.expr.columns import Column, evaluate, from_arrow, truth
@@ -35,8 +36,9 @@ from augury.expr.functions import calls_python
 from augury.expr.inputs import Inputs
 from augury.expr.physical import from_values, take
 from augury.expr.tree import At, Attr, Binary, Expr, Literal, typed
-from augury.expr.types import BOOL, STRING
+from augury.expr.types import BOOL, INT64_MAX, INT64_MIN, STRING
 from augury.match.rows import Matches
+from augury.measures import Measures
 from augury.plan.registers import Registers, allocate
 from augury.plan.split import ABSENT, Guard, Split, split
 from augury.resolve import Resolved
@@ -47,10 +49,10 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int64]
 
-PAUSE = 1 << 20  # events between two looks at the world
+PAUSE = 1 << 20  # events between two looks at the world, at most
+PATIENCE = 0.2  # seconds between them, about: an interrupt is heard then
 PIECE = 1 << 20  # bound events in one piece of output
-MAX_NODES = 200_000_000
-MOST = 1.5e38  # a count about as large as this has more digits than a decimal, whatever its roundings
+MAX_NODES = 200_000_000  # 3.2 GB of nodes, or of counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +83,18 @@ def plan(query: Resolved, *, merge: bool = True) -> Plan:
     return Plan(query, automaton, parts, allocate(automaton, parts, merge=merge))
 
 
-@dataclass(slots=True)
-class Measures:
-    """What an evaluation cost, in counts that are the same on every machine."""
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which matches of a stream an evaluation is asked for, by the times of their first and last events.
 
-    predicate_evaluations: int = 0
-    peak_runs: int = 0
-    runs_merged: int = 0
-    nodes: int = 0
-    peak_nodes: int = 0
-    peak_buffered_events: int = 0
-    events_read: int = 0
+    A stream that is cut into slices has each match in one of them, whatever its other events' slices are.
+    """
+
+    starts: tuple[int, int] = (INT64_MIN, INT64_MAX)  # both ends are in
+    until: int = INT64_MAX  # and non_overlap reports none that ends later
+
+
+EVERYTHING = Share()
 
 
 class Evaluation(Host):
@@ -113,13 +116,15 @@ class Evaluation(Host):
         output: str = "all",
         profile: bool = False,
         fast: bool | None = None,
+        share: Share = EVERYTHING,
     ) -> None:
         self.plan = plan
         self.table = table
+        self.share = share
         self.max_runs = max_runs
         self.max_nodes = max_nodes
         super().__init__(fast=table.num_rows >= COMPILED_FROM if fast is None else fast)
-        self.measures = Measures()
+        self.measures = Measures(events=table.num_rows)
         query = plan.query
         self._known: dict[str, Column] = {}
         self._typed: dict[str, npt.NDArray[np.bool_]] = {}
@@ -151,12 +156,12 @@ class Evaluation(Host):
             {str(k): (c, typed(e)) for k, (c, e) in enumerate(zip(columns, plan.split.columns, strict=True))}
         )
         self.bound = bound
-        self.mask = self._gathered(self._masks())
+        self.mask = self._gathered(self._started(self._masks()[self.batch.order]))
         self.arguments: list[Any] = []
         for _, k, is_null in self.source.columns:
             column = bound.columns[str(k)]
             values = column.null if is_null else column.values
-            self.arguments.append(self._gathered(values))
+            self.arguments.append(self._gathered(np.asarray(values)[self.batch.order]))
         self.absences = absence.absences(left_to(Absent.FILTERS), query, self.batch, self.candidates)
 
     def _written(self, options: Options, inputs: Inputs) -> Source:
@@ -218,6 +223,7 @@ class Evaluation(Host):
         return good
 
     def _true(self, expr: Expr, among: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        self.measures.batch_evaluations += int(among.sum()) if calls_python(expr) else len(among)
         return truth(self._where(expr, among))
 
     def _derived(self, expr: Expr, name: str) -> Column:
@@ -245,10 +251,18 @@ class Evaluation(Host):
         found = take(found, place)
         return Column(found.values, among if found.valid is None else among & found.valid)
 
+    def _started(self, mask: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The masks by kernel index, without the runs that this share does not start."""
+        low, high = self.share.starts
+        if self.share.starts != EVERYTHING.starts:
+            ((begin, _),) = self.plan.automaton.leaving(0)
+            outside = (self.batch.times < low) | (self.batch.times > high)
+            mask[outside] &= ~mask.dtype.type(1 << self.source.bits[begin])
+        return mask
+
     def _gathered(self, values: Any) -> Any:
-        """A column by kernel index, as the kernel takes it."""
-        ordered = values[self.batch.order]
-        return np.ascontiguousarray(ordered) if self.fast else ordered.tolist()
+        """A column that is ordered by kernel index, as the kernel takes it."""
+        return np.ascontiguousarray(values) if self.fast else values.tolist()
 
     # -------------------------------------------------------------- the kernel and its arrays
 
@@ -277,8 +291,10 @@ class Evaluation(Host):
         breaks = () if self.batch.breaks is None else (self.listed(self.batch.breaks),)
         below = (self.listed(self.below),) if self.below is not None and self.options.bounded else ()
         constants = [(self.bound.arguments if self.fast else self.bound.plain())[n] for n in source.constants]
+        stretch = PAUSE if self.fast else PAUSE >> 6
         while True:
-            control[ctl.STOP] = min(len(self.batch), int(control[ctl.EVENT]) + PAUSE)
+            begun, at = time.monotonic(), int(control[ctl.EVENT])
+            control[ctl.STOP] = min(len(self.batch), at + stretch)
             why = kernel(
                 control,
                 segments,
@@ -298,6 +314,7 @@ class Evaluation(Host):
                 break
             event = int(control[ctl.EVENT])
             tell(event, len(self.batch))
+            stretch = _next_stretch(event - at, time.monotonic() - begun)
             if why == ctl.TOO_LARGE:
                 raise OverflowError
             if why == ctl.TOO_MANY_RUNS:
@@ -310,10 +327,20 @@ class Evaluation(Host):
                 store.more_results()
             elif event < len(lows):
                 store.make_room(control, arrays, int(lows[event]), full=why == ctl.NODES_FULL)
-        self.measures.predicate_evaluations = int(control[ctl.EVALUATIONS])
+        self.measures.run_evaluations = int(control[ctl.EVALUATIONS])
         self.measures.peak_runs = int(control[ctl.PEAK])
         self.measures.runs_merged = int(control[ctl.MERGED])
         store.finish(control)
+        if self.options.profile:
+            self.measures.peak_buffered_events = self._peak_in_window(store.bound_events())
+            inputs = (self.mask, segments, lows, self.batch.order, self.batch.times, *breaks, *below)
+            kept = (*inputs, *self.arguments, *arrays.values(), *store.arrays())
+            self.measures.peak_bytes = sum(map(size_of, kept))
+
+    def _peak_in_window(self, bound: npt.NDArray[np.bool_]) -> int:
+        """How many of these events lay in one window at most."""
+        before = np.concatenate([[0], np.cumsum(bound)])
+        return int((before[1:] - before[self.batch.lows]).max(initial=0))
 
     def live(self, control: Any) -> int:
         return sum(int(control[ctl.STATES + 3 * s]) for s in range(1, self.plan.automaton.final + 1))
@@ -396,154 +423,10 @@ class Evaluation(Host):
         return found
 
 
-class GraphStore:
-    """The arrays of the match graph (see kernels.graph), and the roots that wait to be enumerated."""
-
-    first_node = 1  # node 0 is none
-    wide = False
-
-    def __init__(self, evaluation: Evaluation) -> None:
-        self.evaluation = e = evaluation
-        room = 1 << 10 if len(e.batch) < 1 << 12 else 1 << 16
-        self.ev, self.left, self.right, self.newest = (e.array("i4", room) for _ in range(4))
-        self.root_event, self.root_node = (e.array("i4", max(64, room // 4)) for _ in range(2))
-        self.newest[0] = -1
-        self.cut_off = 0
-
-    def arrays(self) -> tuple[Any, ...]:
-        return (self.ev, self.left, self.right, self.newest, self.root_event, self.root_node)
-
-    def more_results(self) -> None:
-        e, room = self.evaluation, 2 * len(self.root_event)
-        self.root_event, self.root_node = (e.longer(a, "i4", room) for a in (self.root_event, self.root_node))
-
-    def make_room(self, control: Any, arrays: dict[str, Any], oldest: int, *, full: bool) -> None:
-        """Drop what is out of the window; then as much free room as is used, and enough for one event."""
-        e = self.evaluation
-        e.measures.peak_nodes = max(e.measures.peak_nodes, int(control[ctl.NODES]))
-        cut = int(
-            e.run(graph.compact)(self.ev, self.left, self.right, self.newest, int(control[ctl.NODES]), oldest)
-        )
-        if cut:
-            control[ctl.NODES] -= cut
-            self.cut_off += cut
-            e.renumber(control, arrays, lambda ids: np.maximum(ids - cut, 0))  # 0: the run has expired
-        used, live, wanted = int(control[ctl.NODES]), e.live(control), len(self.ev)
-        while full and (used * 2 > wanted or used + 8 * live + 8 > wanted):
-            wanted *= 2
-        if used > e.max_nodes:
-            raise LimitError(
-                f"{used} nodes of the match graph exceed max_nodes={e.max_nodes}"
-                f"{e.where(int(control[ctl.EVENT]))}; narrow WITHIN or the predicates"
-            )
-        if wanted > len(self.ev):
-            self.ev, self.left, self.right, self.newest = (
-                e.longer(a, "i4", wanted) for a in (self.ev, self.left, self.right, self.newest)
-            )
-
-    def finish(self, control: Any) -> None:
-        measures = self.evaluation.measures
-        measures.peak_nodes = max(measures.peak_nodes, int(control[ctl.NODES]))
-        measures.nodes = self.cut_off + int(control[ctl.NODES]) - 1
-
-
-class CountStore:
-    """Rows of counts (see kernels.counts), and the counts that wait to be read."""
-
-    first_node = 0
-
-    def __init__(self, evaluation: Evaluation, *, wide: bool) -> None:
-        self.evaluation = e = evaluation
-        self.wide = wide
-        self.types = ("i8", "i8", "f8") if wide else ("i8",)  # of a number's words
-        self.width, self.rows, self.room = 64, 256, 1 << 12
-        self._allocate()
-        self.out_event = e.array("i4", 1 << 12)
-        self.out = [e.array(t, 1 << 12) for t in self.types]
-
-    def _allocate(self) -> None:
-        e = self.evaluation
-        self.starts, self.scattered = e.array("i4", self.width), e.array("i4", self.width)
-        self.first, self.beyond = e.array("i4", self.rows), e.array("i4", self.rows)
-        self.place = e.array("i8", self.rows)
-        self.words = [e.array(t, self.room) for t in self.types]
-
-    def arrays(self) -> tuple[Any, ...]:
-        rows = (self.starts, self.first, self.beyond, self.place, self.scattered)
-        return (*rows, *self.words, self.out_event, *self.out)
-
-    def more_results(self) -> None:
-        e, room = self.evaluation, 2 * len(self.out_event)
-        self.out_event = e.longer(self.out_event, "i4", room)
-        self.out = [e.longer(a, t, room) for a, t in zip(self.out, self.types, strict=True)]
-
-    def make_room(self, control: Any, arrays: dict[str, Any], oldest: int, *, full: bool) -> None:
-        """Live rows to the front, expired first events away; larger arrays if half would be full."""
-        del oldest
-        if not full:
-            return
-        e = self.evaluation
-        found: list[Ints] = [np.empty(0, np.int64)]
-
-        def renumbered(ids: Ints) -> Ints:
-            found.append(ids)
-            before = sum(map(len, found[:-1]))
-            return np.arange(before, before + len(ids))
-
-        e.renumber(control, arrays, renumbered)
-        live = np.concatenate(found)
-        head, tail, need = (int(control[k]) for k in (ctl.HEAD, ctl.TAIL, ctl.NEED))
-        size = tail - head + 1
-        first, beyond, place = self.first, self.beyond, self.place
-        starts, words = self.starts, self.words
-        stored = live[np.array(place)[live] != counting.UNIT]
-        lengths = np.array(beyond)[stored] - np.maximum(np.array(first)[stored], head)
-        self.width = _room_for(2 * size, self.width)
-        self.rows = _room_for(2 * (len(live) + need) + 8, self.rows)
-        self.room = _room_for(2 * int(np.maximum(lengths, 0).sum()) + 4 * (need + 1) * size, self.room)
-        self._allocate()
-        self.starts[: tail - head] = starts[head:tail]
-        rows = e.listed(live)
-        ends = (self.first, self.beyond, self.place)
-        control[ctl.USED] = e.run(counting.pack_rows)(rows, head, first, beyond, place, *ends)
-        for old, new in zip(words, self.words, strict=True):
-            e.run(counting.pack_words)(rows, head, place, old, *ends, new)
-        control[ctl.NODES] = len(live)
-        control[ctl.HEAD], control[ctl.TAIL] = 0, tail - head
-
-    def read(self, count: int) -> tuple[Ints, Ints]:
-        """The events that completed matches, and how many: one word each, or two and whether they say it all."""
-        events = np.array(self.out_event[:count], np.int64)
-        if not self.wide:
-            words = np.array(self.out[0][:count], np.int64)
-            kept = np.flatnonzero(words)
-            return events[kept], words[kept].reshape(-1, 1)
-        low, high = (np.array(a[:count], np.int64).astype(np.uint64) for a in self.out[:2])
-        about = np.array(self.out[2][:count], np.float64)
-        said = low.astype(np.float64) + high.astype(np.float64) * 2.0**63
-        large = about > MOST
-        times = np.where(large, 0, np.rint((about - said) / 2.0**126)).astype(np.uint64)
-        one, two = np.uint64(1), np.uint64(62)
-        words = np.stack(
-            [
-                (low | (high & one) << np.uint64(63)).view(np.int64),
-                (high >> one | times << two).view(np.int64),
-                large.astype(np.int64),
-            ],
-            axis=1,
-        )
-        kept = np.flatnonzero(about)
-        return events[kept], words[kept]
-
-    def finish(self, control: Any) -> None:
-        """Nothing is left to be read."""
+def _next_stretch(events: int, seconds: float) -> int:
+    """How many events to hand to the kernel next: with a million runs each may take milliseconds."""
+    return int(min(max(events, 1) * min(PATIENCE / max(seconds, 1e-6), 16.0) + 1, PAUSE))
 
 
 def _piece_of(events: int) -> int:
     return 1 << 12 if events < COMPILED_FROM else PIECE
-
-
-def _room_for(wanted: int, room: int) -> int:
-    while room < wanted:
-        room *= 2
-    return room

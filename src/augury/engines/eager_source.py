@@ -285,9 +285,19 @@ class _Kernel:
             if self.options.clear:
                 w(*(f"runs{s} = 0" for s in self.states))
         if self.options.profile:
-            with w.block(f"if {self.total()} > peak:"):
-                w(f"peak = {self.total()}")
+            self.measure_peak()
         self.history.after_event()
+
+    def measure_peak(self) -> None:
+        """Runs that have expired are not live, though they may still be there."""
+        w = self.w
+        with w.block(f"if {self.total()} > peak:"):
+            for s in self.states if self.options.windowed else ():
+                if self.is_list(s):
+                    self.prune(s)
+                else:
+                    w(f"if s{s}_new < low:", f"    runs{s} = 0")
+            w(f"peak = max(peak, {self.total()})")
 
     def fresh(self) -> str:
         """How many runs may come out of one event."""

@@ -10,14 +10,48 @@ import pyarrow as pa
 from augury import semantics
 from augury.match import compressed
 from augury.match.rows import COUNT, counted_rows, from_bindings, is_plain, rows_of, taken
+from augury.measures import Measures
 from augury.resolve import Resolved, item_type
 
 
-def run(table: pa.Table, query: Resolved, schema: pa.Schema, output: str, max_runs: int) -> pa.Table:
+class Definition:
+    """The definition, ready to be asked about tables."""
+
+    def __init__(self, query: Resolved, schema: pa.Schema, output: str, max_runs: int) -> None:
+        self.query = query
+        self.schema = schema
+        self.output = output
+        self.max_runs = max_runs
+        self.measures = Measures()
+
+    def whole(self, table: pa.Table) -> pa.Table:
+        """The result on a table, its rows in any order."""
+        cost = semantics.Cost()
+        found = run(table, self.query, self.schema, self.output, self.max_runs, cost)
+        kept = {"peak_buffered_events": table.num_rows, "peak_bytes": table.nbytes}  # it forgets nothing
+        self.measures.add(
+            Measures(
+                events=table.num_rows,
+                run_evaluations=cost.predicate_evaluations,
+                peak_runs=cost.peak_runs,
+                **kept,
+            )
+        )
+        return found
+
+
+def run(
+    table: pa.Table,
+    query: Resolved,
+    schema: pa.Schema,
+    output: str,
+    max_runs: int,
+    cost: semantics.Cost | None = None,
+) -> pa.Table:
     """The result on a table in any order."""
     order = np.array(semantics.stream_order(table, query), np.int64)
     table = pa.Table.from_arrays([taken(column, order) for column in table.columns], schema=table.schema)
-    found = semantics.matches(table, query, max_runs)
+    found = semantics.matches(table, query, max_runs, cost)
     if output == "count":
         counts = semantics.counted(found)
         rows = np.array([row for row, _ in counts], dtype=np.int64)

@@ -20,6 +20,7 @@ from augury.expr.functions import called
 from augury.expr.printing import quoted
 from augury.pattern import Pattern, Strategy
 from augury.resolve import Resolved
+from augury.runtime.slices import partition_columns
 from augury.runtime.spark_filter import needed
 from augury.runtime.spark_types import UNREADABLE, arrow_schema, spark_schema
 from augury.runtime.spark_worker import Task
@@ -50,7 +51,6 @@ def match_frame(pattern: Pattern, df: DataFrame, options: Options) -> DataFrame:
         reads=reads,
         gives=gives,
         options=options,
-        partition=partition,
         functions=called((*pattern.predicates, *(i.expr for i in pattern.returns or ()))),
     )
     rows = df.toDF(*names.values()).selectExpr(
@@ -74,16 +74,6 @@ def bad_rows_of(result: DataFrame) -> int:
             hint='pass the very one that match(..., bad_rows="drop") gave, not one made from it',
         )
     return int(_observed[result].get[BAD_ROWS])
-
-
-def partition_columns(query: Resolved) -> tuple[str, ...]:
-    """The columns whose values keep events apart: one partition's matches know nothing of another's.
-
-    Under strict contiguity with `[attr]` tests events must be neighbours in the whole stream of the key.
-    """
-    if query.pattern.strategy is Strategy.STRICT:
-        return query.roles.key
-    return tuple(dict.fromkeys((*query.roles.key, *query.pattern.partition)))
 
 
 def _check_readable(query: Resolved, schema: pa.Schema, df: DataFrame) -> None:

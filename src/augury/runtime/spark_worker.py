@@ -1,8 +1,8 @@
-"""What runs in Spark's Python workers: rows of whole partitions come sorted, a slice of them is matched at a time.
+"""What runs in Spark's Python workers: a task's rows come sorted by partition and time, and are matched by `Sliced`.
 
-    Arrow batches, sorted by partition and time ─ cut where a partition ends ─> tables ─> matches ─> Arrow batches
+    Arrow batches ─ own names and types ─ times that can be read ─> Sliced ─> matches ─> Arrow batches
 
-Python is called for a task, never for a partition: a slice holds as many small partitions as there is room for.
+Python is called for a task, never for a partition; what is held is a slice of the rows, whatever the task has.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from augury.errors import DataError
 from augury.expr.functions import UserFunction, register
 from augury.resolve import Resolved
+from augury.runtime.by_engine import Engine
+from augury.runtime.room import Room
+from augury.runtime.slices import Sliced
 from augury.runtime.spark_types import held
-from augury.runtime.table import Options, evaluated
+from augury.runtime.table import Options, engine_of, no_time
 
-SLICE = 1 << 20  # rows that are matched together, where partitions end so often
 BATCH = 10_000  # rows of a batch that goes back, as many as Spark itself sends
 
 
@@ -31,36 +32,29 @@ class Task:
     reads: pa.Schema  # the columns of the rows that come, under their own names
     gives: pa.Schema  # the columns of the result
     options: Options
-    partition: tuple[str, ...]  # the columns by which the rows are partitioned and sorted
     functions: tuple[UserFunction, ...]  # registered ones that the query calls
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The matches of one task's rows."""
         for function in self.functions:
             register(function)
-        for table in self._slices(batches):
-            found = evaluated(table, self.query, self.gives, self.options)
-            yield from held(found).to_batches(max_chunksize=BATCH)
+        engine = engine_of(self.query, self.gives, self.options)
+        sliced = Sliced(engine)
+        for table in self._with_times(batches):
+            yield from _given(engine, sliced.feed(table))
+        yield from _given(engine, sliced.close())
 
-    def _slices(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-        """The rows in tables that hold whole partitions."""
-        waiting: list[pa.Table] = []
-        rows, enough = 0, SLICE
+    def _with_times(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+        """The rows; once one has no time there are none any more, but all such are counted."""
+        name = self.query.roles.time
+        bad = 0
         for batch in batches:
-            if not batch.num_rows:
-                continue
-            waiting.append(self._named(batch))
-            rows += batch.num_rows
-            if rows < enough:
-                continue
-            table = pa.concat_tables(waiting)
-            cut = _last_partition(table, self.partition)
-            if cut:
-                yield table.slice(0, cut)
-            waiting, rows = [table.slice(cut)], table.num_rows - cut
-            enough = SLICE if cut else 2 * rows  # a partition that goes on and on is not looked at each time
-        if rows:
-            yield pa.concat_tables(waiting)
+            table = self._named(batch)
+            bad += table.column(name).null_count
+            if not bad:
+                yield table
+        if bad:
+            raise DataError(f'{no_time(bad, name)}; mend them, or drop them with bad_rows="drop"')
 
     def _named(self, batch: pa.RecordBatch) -> pa.Table:
         """A batch under the columns' own names and in their types: the session's zone is taken off."""
@@ -71,19 +65,9 @@ class Task:
         return pa.Table.from_arrays(columns, schema=self.reads)
 
 
-def _last_partition(table: pa.Table, partition: tuple[str, ...]) -> int:
-    """Where the last of the partitions begins, in rows sorted by them."""
-    if not partition:
-        return 0
-    same = np.ones(table.num_rows, np.bool_)
-    for name in partition:
-        column = table.column(name)
-        last = column[table.num_rows - 1]
-        if not last.is_valid:
-            equal = pc.is_null(column)
-        elif pa.types.is_floating(column.type) and last.as_py() != last.as_py():
-            equal = pc.is_nan(column)
-        else:
-            equal = pc.equal(column, last)
-        same &= pc.fill_null(equal, fill_value=False).to_numpy()
-    return int(len(same) - np.argmin(same[::-1])) if not same.all() else 0
+def _given(engine: object, found: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+    """Results on their way to Spark. They are not kept here: the room that they took is free again."""
+    for table in found:
+        yield from held(table).to_batches(max_chunksize=BATCH)
+        if isinstance(engine, Engine):
+            engine.room = Room()

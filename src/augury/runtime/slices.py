@@ -1,0 +1,205 @@
+"""Matching in bounded memory: partitions come one after another, each in order of time, and are let go one by one.
+
+    tables ─ buffer ─┬─ partitions that have ended ─> one evaluation for all of them
+                     └─ a partition larger than the buffer ─> slices of time, as far as WITHIN lets it be cut
+
+A slice has a share of the partition's matches, told by the time of their first event or of their last one, and is
+evaluated with as many events before and after it as they can need; then the events that no later slice needs
+are forgotten. Times are never torn apart: events of one time are in one slice, so their order is known.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from augury.engines import selection
+from augury.engines.eager import Share
+from augury.expr.columns import from_arrow, physical_values
+from augury.expr.types import INT64_MAX, INT64_MIN
+from augury.match.rows import taken
+from augury.pattern import Strategy
+from augury.resolve import Resolved
+from augury.runtime.by_definition import Definition
+from augury.runtime.by_engine import Engine
+from augury.semantics import key_value
+
+SLICE = 1 << 20  # events of a buffer: some 100 MB with what is computed of them
+
+
+class Cut(Enum):
+    """Whose time says which slice of a partition a match belongs to."""
+
+    FIRST = "first"
+    LAST = "last"
+    GREEDY = "greedy"  # the last event's, and the next slice begins behind the last match
+    NOWHERE = "nowhere"
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """How a partition can be cut, and why it cannot."""
+
+    cut: Cut
+    because: str
+    before: int = 0  # how far before a slice its matches may need events
+    after: int = 0  # … and after it
+
+
+def cutting(query: Resolved, output: str, plan: str = "eager") -> Cutting:
+    """How the matches of one partition can be found slice by slice."""
+    window = query.window
+    if plan == "definition":
+        return Cutting(Cut.NOWHERE, "the definition looks at whole partitions")
+    if window is None:
+        return Cutting(Cut.NOWHERE, "without WITHIN a match may reach over all of its partition")
+    components = query.pattern.components
+    leading, trailing = (window if c.negated else 0 for c in (components[0], components[-1]))
+    match output:
+        case "all" | "longest":
+            return Cutting(Cut.FIRST, "a match belongs to the slice of its first event", leading, window)
+        case "non_overlap" if leading:
+            return Cutting(
+                Cut.NOWHERE,
+                "non_overlap goes on behind the last match, and the leading negation needs what is before it",
+            )
+        case "non_overlap" if breaks(query):
+            return Cutting(Cut.NOWHERE, "non_overlap goes on behind the last match of each [attr] partition")
+        case "non_overlap":
+            because = "non_overlap goes on behind the last match, slice after slice"
+            return Cutting(Cut.GREEDY, because, window, trailing)
+    return Cutting(Cut.LAST, "a match belongs to the slice of its last event", window, trailing)
+
+
+def breaks(query: Resolved) -> bool:
+    """Whether [attr] partitions are told apart inside of a key's stream, of which every event counts."""
+    return query.pattern.strategy is Strategy.STRICT and bool(query.pattern.partition)
+
+
+def partition_columns(query: Resolved) -> tuple[str, ...]:
+    """The columns whose values keep events apart: no match has events of two partitions."""
+    tests = () if breaks(query) else query.pattern.partition
+    return tuple(dict.fromkeys((*query.roles.key, *tests)))
+
+
+class Sliced:
+    """Takes tables in order of partition and time; gives results as soon as they are certain."""
+
+    def __init__(self, engine: Engine | Definition, rows: int = SLICE) -> None:
+        self.engine = engine
+        self.query = engine.query
+        self.columns = partition_columns(engine.query)
+        plan = engine.how.plan if isinstance(engine, Engine) else "definition"
+        self.cutting = cutting(engine.query, engine.output, plan)
+        self.least = rows
+        self.room = rows
+        self.waiting: list[pa.Table] = []
+        self.rows = 0
+        self.begun: int | None = (
+            None  # what has been reported of the first partition that waits: up to this time
+        )
+        self.slices = 0
+
+    def feed(self, table: pa.Table) -> Iterator[pa.Table]:
+        """More events, none before those that came; the results that they make certain."""
+        if not table.num_rows:
+            return
+        self.waiting.append(table)
+        self.rows += table.num_rows
+        if self.rows < self.room:
+            return
+        held = pa.concat_tables(self.waiting)
+        last = self._first_like(held, held.num_rows - 1)
+        if last:
+            yield from self._ended(held.slice(0, last))
+            held = held.slice(last)
+        if held.num_rows >= self.least and self.cutting.cut is not Cut.NOWHERE:
+            found, held = self._advanced(held)
+            yield found
+        self.waiting, self.rows = [held], held.num_rows
+        self.room = max(self.least, 2 * self.rows)
+
+    def close(self) -> Iterator[pa.Table]:
+        """No events come any more."""
+        if self.rows:
+            yield from self._ended(pa.concat_tables(self.waiting))
+        self.waiting, self.rows, self.room = [], 0, self.least
+
+    def _ended(self, held: pa.Table) -> Iterator[pa.Table]:
+        """Whole partitions, the first of which may have begun in earlier slices."""
+        if self.begun is not None:
+            end = self._first_unlike(held)
+            yield self._slice(held.slice(0, end), None)[0]
+            held, self.begun = held.slice(end), None
+        if held.num_rows:
+            self.slices += 1
+            yield self.engine.whole(held)
+
+    # -------------------------------------------------------------- slices of one partition
+
+    def _advanced(self, held: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """What is certain of a partition that goes on, and the events that it still needs."""
+        times = self._times(held)
+        newest = int(times[-1])
+        # Events of the newest time may still come, and whatever a match needs after its share's end.
+        until = newest - max(self.cutting.after, 1)
+        if until < (int(times[0]) if self.begun is None else self.begun + 1):
+            return self.engine.schema.empty_table(), held
+        found, held = self._slice(held, until)
+        self.begun = until
+        kept = self._times(held) > until - self.cutting.before
+        return found, held.slice(int(np.argmax(kept)) if kept.any() else held.num_rows)
+
+    def _slice(self, held: pa.Table, until: int | None) -> tuple[pa.Table, pa.Table]:
+        """The matches from where the last slice ended up to this time, and the events, without those used up."""
+        engine, after = self.engine, INT64_MIN if self.begun is None else self.begun + 1
+        assert isinstance(engine, Engine)
+        self.slices += 1
+        end = INT64_MAX if until is None else until
+        if self.cutting.cut is Cut.FIRST:
+            return engine.result(engine.evaluation(held, Share(starts=(after, end)))), held
+        if self.cutting.cut is Cut.GREEDY:
+            evaluation = engine.evaluation(held, Share(until=end))
+            chosen = selection.selected(evaluation, longest=False)
+            rows = engine.rows(evaluation, [chosen])
+            engine.finish(evaluation)
+            if len(chosen):  # the next match begins after the last one's last event, in stream order
+                order = evaluation.batch.order[int(chosen.last.max()) + 1 :]
+                held = pa.Table.from_arrays([taken(c, order) for c in held.columns], schema=held.schema)
+            return rows, held
+        found = engine.whole(held)
+        ends = self._times(found, "match_end")
+        return found.filter(pa.array((ends >= after) & (ends <= end))), held
+
+    def _times(self, table: pa.Table, name: str | None = None) -> npt.NDArray[np.int64]:
+        time = self.query.roles.time
+        read = from_arrow(table.column(time if name is None else name), self.query.columns.types[time])
+        return np.asarray(read.values, np.int64)
+
+    # -------------------------------------------------------------- where partitions begin and end
+
+    def _value(self, table: pa.Table, row: int) -> tuple[Any, ...]:
+        one = table.slice(row, 1)
+        types = self.query.columns.types
+        return tuple(key_value(physical_values(one.column(c), types[c])[0]) for c in self.columns)
+
+    def _first_like(self, table: pa.Table, row: int) -> int:
+        """Where the partition of the table's last row begins: its rows are together at the end."""
+        wanted = self._value(table, row)
+        return bisect.bisect_left(range(row), True, key=lambda k: self._value(table, k) == wanted)
+
+    def _first_unlike(self, table: pa.Table) -> int:
+        """Where the partition of the table's first row ends: its rows are together at the beginning."""
+        wanted = self._value(table, 0)
+        rows = range(table.num_rows)
+        return bisect.bisect_left(rows, True, key=lambda k: self._value(table, k) != wanted)
+
+
+__all__ = ["SLICE", "Cut", "Cutting", "Sliced", "cutting", "partition_columns"]

@@ -1,0 +1,85 @@
+"""Work that outgrows the machine stops with both numbers, the place and the remedy; and it can be stopped by hand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import augury as ag
+from augury.resolve import output_schema, resolve
+from augury.runtime.by_engine import Engine, How
+from augury.runtime.room import Room
+from augury.schema import Columns, roles_of
+
+
+def engine(text: str, table: pa.Table, output: str, how: How) -> Engine:
+    columns = Columns.of(table.schema)
+    query = resolve(ag.sase(text).pattern, columns, roles_of(columns, "ts", None, "k"))
+    schema = output_schema(query, table.schema, output, match_id=False, time=pa.int64())
+    return Engine(query, schema, output, how)
+
+
+def rising(rows: int) -> pa.Table:
+    return pa.table({"ts": np.arange(rows), "k": pa.array(["x"] * rows), "p": np.arange(rows)})
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [("all", "nodes of the match graph exceed"), ("count", "counts of matches by their first event exceed")],
+)
+def test_a_graph_and_counts_have_a_limit_that_names_both_numbers_and_the_key(output, words, fast) -> None:
+    table = rising(4000)
+    asked = engine("PATTERN SEQ(E+ a[], E b) WHERE a[i].p > a[i-1].p AND b.p < 0", table, output,
+                   How(max_nodes=2000, fast=fast))  # fmt: skip
+    with pytest.raises(ag.LimitError, match=rf"^\d+ {words} max_nodes=2000 \(key k='x'\); narrow WITHIN"):
+        asked.whole(table)
+
+
+def test_runs_have_a_limit_that_names_the_key() -> None:
+    query = ag.sase("PATTERN SEQ(E a, E b) WHERE a.p > b.p")
+    with pytest.raises(ag.LimitError, match=r"\d+ live runs exceed max_runs=100 \(key k='x'\)"):
+        query.match(rising(300), time="ts", key="k", max_runs=100)
+
+
+def test_a_result_that_no_memory_holds_stops_and_says_what_to_ask_instead() -> None:
+    table = rising(400)
+    asked = engine("PATTERN SEQ(E+ a[], E b)", table, "all", How())
+    asked.room = Room(limit=50_000_000)
+    with pytest.raises(ag.LimitError, match=r"may take 0\.1 GB.*output=\"count\" or \"compressed\""):
+        asked.whole(table)
+
+
+HEAVY = """
+import os, signal, threading
+import numpy as np, pyarrow as pa
+import augury as ag
+rows = {rows}
+table = pa.table({{"ts": np.arange(rows), "p": np.arange(rows, 0, -1)}})
+query = ag.sase("PATTERN SEQ(E a, E b, E c) WHERE a.p < b.p AND b.p < c.p")
+query.match(table.slice(0, {warm}), time="ts", output="count")
+threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    query.match(table, time="ts", output="count", max_runs=10**9)
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+@pytest.mark.parametrize(("rows", "warm"), [(900_000, 100_000), (90_000, 10)])
+def test_an_interrupt_stops_a_compiled_kernel_and_an_uncompiled_one(rows, warm) -> None:
+    """Each event is compared with all before it: minutes of work without an end in sight."""
+    done = subprocess.run(
+        [sys.executable, "-c", HEAVY.format(rows=rows, warm=warm)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=True,
+    )
+    assert done.stdout == "stopped\n", done.stderr

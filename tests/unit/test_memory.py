@@ -1,0 +1,97 @@
+"""Memory beside the events is flat, and buffers are used again: counted, so that it is the same everywhere."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import augury as ag
+from augury.engines.host import Host
+
+PIECE = 1 << 20
+QUERY = ag.sase("""
+    PATTERN SEQ(Stock+ a[], Stock b)
+    WHERE skip_till_next_match(a[], b) {
+        a[1].price = 500 AND a[i].price > max(a[..i-1].price) AND b.volume < 2 }
+    WITHIN 500
+""")
+
+
+def ticks(rows: int) -> pa.Table:
+    """Prices and volumes that come again and again, so that of a hundred million events only times take memory."""
+    rng = np.random.default_rng(1)
+    again = {name: pa.array(rng.integers(0, 1000, PIECE).astype(np.int16)) for name in ("price", "volume")}
+    times = [pa.array(np.arange(s, min(s + PIECE, rows), dtype=np.int32)) for s in range(0, rows, PIECE)]
+    columns = {name: pa.chunked_array([a.slice(0, len(t)) for t in times]) for name, a in again.items()}
+    return pa.table({"ts": pa.chunked_array(times), **columns})
+
+
+def peak_of(table: pa.Table, output: str) -> tuple[int, int]:
+    """Bytes that NumPy and Arrow held at most beside the table, and rows of the result."""
+    pool = pa.default_memory_pool()
+    before, highest = pool.bytes_allocated(), pool.max_memory()
+    tracemalloc.start()
+    try:
+        result = QUERY.match(table, time="ts", output=output)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    arrow = pool.max_memory() - before if pool.max_memory() > highest else 0
+    return peak + arrow, result.num_rows
+
+
+@pytest.mark.slow
+def test_memory_is_flat_over_a_hundred_million_events_of_one_key() -> None:
+    QUERY.match(ticks(4 * PIECE), time="ts", output="count")  # compiles
+    few, some = peak_of(ticks(4 * PIECE), "count")
+    most, many = peak_of(ticks(100_000_000), "count")
+    assert many > 20 * some
+    assert most < 1.25 * few + 16 * many  # the result's own rows grow, what is beside them does not
+
+
+@pytest.mark.parametrize("output", ["all", "longest", "non_overlap", "compressed"])
+def test_memory_is_flat_for_every_output(output: str) -> None:
+    few, some = peak_of(ticks(4 * PIECE), output)
+    most, many = peak_of(ticks(12 * PIECE), output)
+    assert many > 2 * some
+    assert most < 1.25 * few + 2000 * many
+
+
+class Counted:
+    """How often engines ask for arrays, and for longer ones."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls = 0
+        for name in ("array", "longer"):
+            monkeypatch.setattr(Host, name, self.counting(getattr(Host, name)))
+
+    def counting(self, right):
+        def counted(*args, **named):
+            self.calls += 1
+            return right(*args, **named)
+
+        return counted
+
+
+@pytest.mark.parametrize("output", ["all", "count"])
+def test_buffers_are_used_again_within_an_evaluation(output: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One key or many: once the arrays are as long as the window needs, no more are asked for."""
+    counted = Counted(monkeypatch)
+    table = ticks(4 * PIECE)
+    keyed = table.append_column("k", pa.array(np.zeros(table.num_rows, np.int8)))
+    calls = []
+    for rows in (PIECE, 4 * PIECE):
+        counted.calls = 0
+        QUERY.match(keyed.slice(0, rows), time="ts", key="k", output=output)
+        calls.append(counted.calls)
+    assert calls[1] <= calls[0] + 3  # a longer array now and then, whatever comes
+    assert calls[0] < 60
+
+
+def test_allocations_for_a_million_events_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Counted(monkeypatch)
+    QUERY.match(ticks(8 * PIECE), time="ts", output="count")
+    assert counted.calls <= 8 * 40

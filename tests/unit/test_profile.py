@@ -1,0 +1,84 @@
+"""`profile` counts what an evaluation did, and changes nothing of its answer."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import augury as ag
+
+PLANS = ("definition", "eager", "eager-unmerged", "backtrack")
+
+
+def events(kinds: str, **columns: list[int]) -> pa.Table:
+    return pa.table({"ts": list(range(len(kinds))), "kind": list(kinds), **columns})
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("output", ["all", "count", "non_overlap", "longest", "compressed"])
+def test_the_result_is_what_match_gives_and_every_measure_is_told(plan: str, output: str) -> None:
+    query = ag.sase("PATTERN SEQ(A+ a[], B b) WHERE a[i].x > a[i-1].x AND b.x > a[1].x WITHIN 6")
+    table = events("AABABB", x=[1, 2, 3, 2, 5, 4])
+    given = {"time": "ts", "type": "kind", "output": output, "plan": plan}
+    result, measures = query.profile(table, **given)
+    assert result.equals(query.match(table, **given))
+    assert measures["events"] == 6
+    assert measures["rows"] == result.num_rows
+    assert measures["bad_rows"] == 0
+    named = {"predicate_evaluations", "peak_runs", "peak_buffered_events", "peak_bytes"}
+    assert all(measures[name] > 0 for name in named)
+    assert measures["runs_merged"] >= 0
+    assert all(type(n) is int for n in measures.values())
+
+
+def test_merging_keeps_one_run_where_the_basic_algorithm_keeps_one_for_each_choice() -> None:
+    query = ag.sase("PATTERN SEQ(A+ a[], B b)")
+    table = events("A" * 8 + "B")
+    merged = query.profile(table, time="ts", type="kind")[1]
+    apart = query.profile(table, time="ts", type="kind", plan="eager-unmerged")[1]
+    assert merged["peak_runs"] == 1
+    assert merged["runs_merged"] > 0
+    assert apart["peak_runs"] == 2**8 - 1
+    assert apart["runs_merged"] == 0
+
+
+def test_a_register_costs_a_run_for_each_of_its_values() -> None:
+    query = ag.sase("PATTERN SEQ(A a, B b) WHERE a.x < b.x")
+    table = events("AAAAAB", x=[1, 2, 1, 2, 1, 9])
+    measures = query.profile(table, time="ts", type="kind")[1]
+    assert measures["peak_runs"] == 2
+    assert measures["runs_merged"] == 3
+    assert measures["run_evaluations"] == 2  # b, tried with either value
+    assert query.profile(table, time="ts", type="kind", plan="eager-unmerged")[1]["run_evaluations"] == 5
+
+
+def test_a_predicate_on_one_event_is_evaluated_once_for_each() -> None:
+    query = ag.sase("PATTERN SEQ(A a, B b) WHERE a.x > 1 AND b.x > 1")
+    measures = query.profile(events("AAAB", x=[1, 2, 3, 4]), time="ts", type="kind")[1]
+    assert measures["batch_evaluations"] == 2 * 4
+    assert measures["run_evaluations"] == 0
+    assert measures["predicate_evaluations"] == 8
+
+
+def test_the_window_bounds_what_is_buffered() -> None:
+    query = ag.sase("PATTERN SEQ(A a, B b) WITHIN 3")
+    for plan in ("eager", "eager-unmerged"):
+        measures = query.profile(events("A" * 50 + "B"), time="ts", type="kind", plan=plan)[1]
+        assert measures["peak_buffered_events"] == 3
+        assert measures["peak_runs"] <= 3
+
+
+def test_counts_that_no_decimal_holds_are_counted() -> None:
+    table = events("A" * 200 + "B")
+    result, measures = ag.sase("PATTERN SEQ(A+ a[], B b)").profile(
+        table, time="ts", type="kind", output="count"
+    )
+    assert result["count"].to_pylist() == [None]
+    assert measures["counts_beyond"] == 1
+
+
+def test_dropped_rows_are_counted() -> None:
+    table = pa.table({"ts": [1, None, 2], "x": [1, 2, 3]})
+    with pytest.warns(ag.DataWarning):
+        measures = ag.sase("PATTERN SEQ(E a, E b)").profile(table, time="ts", bad_rows="drop")[1]
+    assert (measures["bad_rows"], measures["events"]) == (1, 2)
