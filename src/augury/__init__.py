@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from augury import spark
     from augury.errors import AuguryError, DataError, DataWarning, LimitError, QueryError
     from augury.expr.functions import function
     from augury.query import Query, expand, from_json, sase
@@ -25,6 +26,7 @@ __all__ = [
     "from_json",
     "function",
     "sase",
+    "spark",
 ]
 
 # Where the names live. They are imported when they are first asked for: NumPy and Arrow take longer to load than
@@ -33,6 +35,7 @@ _HOMES = {
     **dict.fromkeys(("AuguryError", "DataError", "DataWarning", "LimitError", "QueryError"), "augury.errors"),
     **dict.fromkeys(("Query", "expand", "from_json", "sase"), "augury.query"),
     "function": "augury.expr.functions",
+    "spark": "augury.spark",
 }
 
 

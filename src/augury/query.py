@@ -81,8 +81,8 @@ class Query:
         match_id: bool = False,
         max_runs: int | None = None,
         bad_rows: str = "error",
-    ) -> pa.Table:
-        """The query's matches on a table, as a table.
+    ) -> Any:
+        """The query's matches: of a table a `pyarrow.Table`, of a Spark DataFrame a DataFrame.
 
         `time`, `type`, `key` and `tiebreak` name the columns that play those roles. `output` is "all",
         "non_overlap", "longest", "count" or "compressed". The answer depends on the data and the query
@@ -146,13 +146,24 @@ class Query:
         )
         return result, measures
 
-    def _matched(self, data: Any, measures: dict[str, int] | None, **arguments: Any) -> pa.Table:
+    def _matched(self, data: Any, measures: dict[str, int] | None, **arguments: Any) -> Any:
         from augury.match.compressed import QUERY
+        from augury.runtime.frames import is_frame
         from augury.runtime.table import Options, match_table
 
         if arguments["max_runs"] is None:
             del arguments["max_runs"]
         with locating(self._text):
+            if is_frame(data):
+                from augury.runtime.spark_batch import match_frame
+
+                if measures is not None:
+                    raise QueryError(
+                        "profile measures in this process, and a Spark DataFrame is matched in others",
+                        hint="profile a part of the data: query.profile(df.limit(1_000_000).toArrow(), …)",
+                    )
+
+                return match_frame(self._pattern, data, Options(**arguments))
             result = match_table(self._pattern, data, Options(**arguments), measures)
         if arguments["output"] == "compressed":
             metadata = {**(result.schema.metadata or {}), QUERY: self.to_json().encode()}
@@ -199,6 +210,14 @@ class Query:
                 match_id=match_id,
                 kernel=kernel,
             )
+
+    def matching(self, **arguments: Any) -> Callable[[Any], Any]:
+        """`match` with its arguments given, and the data yet to come: `df.transform(query.matching(time="ts"))`."""
+
+        def match(data: Any) -> Any:
+            return self.match(data, **arguments)
+
+        return match
 
     def to_json(self) -> str:
         """The query as JSON text: its text and the values of its parameters, nothing that runs."""

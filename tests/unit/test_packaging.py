@@ -30,17 +30,12 @@ def groups(*names):
     return [each for name in names for each in PROJECT["dependency-groups"][name]]
 
 
+EXTRAS = {n: wanted for n, wanted in PROJECT["project"]["optional-dependencies"].items() if n != "all"}
+CORE = PROJECT["project"]["dependencies"] + groups("build")
 WANTED = {
-    "core.lock": PROJECT["project"]["dependencies"] + groups("build"),
-    "dev.lock": PROJECT["project"]["dependencies"] + groups("build", "dev"),
-    "all.lock": PROJECT["project"]["dependencies"]
-    + groups("build", "dev")
-    + [
-        each
-        for name, extra in PROJECT["project"]["optional-dependencies"].items()
-        if name != "all"
-        for each in extra
-    ],
+    "core.lock": CORE,
+    "spark.lock": CORE + EXTRAS["spark"],
+    "dev.lock": CORE + groups("dev") + [each for extra in EXTRAS.values() for each in extra],
 }
 
 
@@ -62,8 +57,8 @@ def test_every_pin_has_hashes_and_no_host(path):
 
 
 def test_locks_are_parts_of_one_resolution():
-    everything, dev, core = (pins(ROOT / "locks" / f"{name}.lock") for name in ("all", "dev", "core"))
-    assert core < dev < everything
+    dev, spark, core = (pins(ROOT / "locks" / f"{name}.lock") for name in ("dev", "spark", "core"))
+    assert core < spark < dev
 
 
 def test_wheel_has_types_grammars_and_every_module(tmp_path):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -101,6 +101,17 @@ def registered(name: str) -> UserFunction | None:
     return _registered.get(name)
 
 
+def register(user: UserFunction) -> None:
+    """Make a function known that another process has described."""
+    _registered[user.name] = user
+
+
+def called(exprs: Iterable[Expr]) -> tuple[UserFunction, ...]:
+    """The registered functions that are called in these."""
+    names = dict.fromkeys(node.fn for expr in exprs for node in walk(expr) if isinstance(node, Call))
+    return tuple(_registered[name] for name in names if name in _registered)
+
+
 def calls_python(expr: Expr) -> bool:
     """Whether a registered function is called in it. It may raise: it is asked only where it was put."""
     return any(isinstance(node, Call) and node.fn in _registered for node in walk(expr))
@@ -165,11 +176,13 @@ def function(
     hints = _hints(fn, known) if reads is None or returns is None else {}
     given = hints.get("return") if returns is None else returns
     types = [hints.get(p) for p in _parameters(fn, known)] if reads is None else _as_list(reads)
-    _registered[known] = UserFunction(
-        name=known,
-        fn=fn,
-        args=tuple(None if t is None else _type_of(t, known) for t in types),
-        returns=None if given is None else _type_of(given, known),
+    register(
+        UserFunction(
+            name=known,
+            fn=fn,
+            args=tuple(None if t is None else _type_of(t, known) for t in types),
+            returns=None if given is None else _type_of(given, known),
+        )
     )
     return fn
 

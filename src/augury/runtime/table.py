@@ -164,10 +164,14 @@ def without_bad_rows(table: pa.Table, query: Resolved, policy: str) -> tuple[pa.
     if good is None:
         return table, 0
     bad = int((~good).sum())
-    rows = "1 row has" if bad == 1 else f"{bad} rows have"
-    said = one_line(f"{rows} no time in the column {quoted(name)}")
+    said = no_time(bad, name)
     if policy == "error":
         raise DataError(f'{said}; mend them, or drop them with bad_rows="drop"')
     warnings.warn(f"{said} and {'was' if bad == 1 else 'were'} dropped", DataWarning, stacklevel=5)
     kept = np.flatnonzero(good)
     return pa.Table.from_arrays([taken(c, kept) for c in table.columns], schema=table.schema), bad
+
+
+def no_time(bad: int, name: str) -> str:
+    """What is said of rows whose time cannot be read."""
+    return one_line(f"{'1 row has' if bad == 1 else f'{bad} rows have'} no time in the column {quoted(name)}")

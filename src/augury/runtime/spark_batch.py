@@ -1,0 +1,133 @@
+"""A Spark DataFrame: the same query, in parallel.
+
+    df ─ columns that are read ─ rows that can count ─ repartition by key ─ sort by key and time ─ mapInArrow ─> df
+         named c0, c1, …         (`spark_filter`)                                                (`spark_worker`)
+
+What is wrong with the query is told by the schema alone, before Spark reads anything. Inside, columns go by their
+places: names may hold dots, quotes, or differ in nothing but case. Only methods of DataFrames are called, and
+conditions are SQL text, so that a session behind Spark Connect does as well as one in this process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+
+from augury.errors import QueryError
+from augury.expr.functions import called
+from augury.expr.printing import quoted
+from augury.pattern import Pattern, Strategy
+from augury.resolve import Resolved
+from augury.runtime.slices import partition_columns
+from augury.runtime.spark_filter import needed
+from augury.runtime.spark_types import UNREADABLE, arrow_schema, spark_schema
+from augury.runtime.spark_worker import Task
+from augury.runtime.table import Options, met
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+BAD_ROWS = "augury.bad_rows"
+_observed: WeakKeyDictionary[DataFrame, Any] = WeakKeyDictionary()
+
+
+def match_frame(pattern: Pattern, df: DataFrame, options: Options) -> DataFrame:
+    """The result of a query over a DataFrame, as a DataFrame that has not been computed yet."""
+    if df.isStreaming:
+        raise QueryError(
+            "this DataFrame is a stream, and queries have no engine for streams yet",
+            hint="match what has been stored: spark.read instead of spark.readStream",
+        )
+    schema = arrow_schema(df.schema)
+    query, gives = met(pattern, schema, options)
+    _check_readable(query, schema, df)
+    reads = pa.schema([schema.field(name) for name in query.reads])
+    names = {name: f"c{place}" for place, name in enumerate(schema.names)}
+    partition = partition_columns(query)
+    task = Task(
+        query=query,
+        reads=reads,
+        gives=gives,
+        options=options,
+        functions=called((*pattern.predicates, *(i.expr for i in pattern.returns or ()))),
+    )
+    rows = df.toDF(*names.values()).selectExpr(
+        *(_plain(names[n], df.schema[n].dataType) for n in reads.names)
+    )
+    rows, observed = _that_count(rows, query, options, names.__getitem__)
+    by = [names[name] for name in partition]
+    rows = rows.repartition(*by) if by else rows.repartition(1)
+    rows = rows.sortWithinPartitions(*by, names[query.roles.time])
+    result = rows.mapInArrow(task, spark_schema(gives))
+    if observed is not None:
+        _observed[result] = observed
+    return result
+
+
+def bad_rows_of(result: DataFrame) -> int:
+    """What was observed of a result."""
+    if result not in _observed:
+        raise QueryError(
+            "no rows were counted for this DataFrame",
+            hint='pass the very one that match(..., bad_rows="drop") gave, not one made from it',
+        )
+    return int(_observed[result].get[BAD_ROWS])
+
+
+def _check_readable(query: Resolved, schema: pa.Schema, df: DataFrame) -> None:
+    for name in query.reads:
+        if schema.field(name).type == UNREADABLE:
+            raise QueryError(
+                f"the column {quoted(name)} is of Spark's type {df.schema[name].dataType.simpleString()}, "
+                "which Arrow has not",
+                hint="cast it, drop it, or say with RETURN which columns are wanted",
+            )
+
+
+def _plain(name: str, type_: Any) -> str:
+    """A column as it is; a string with a collation of its own is compared sign by sign here."""
+    if type_.typeName() == "string" and type_.simpleString() != "string":
+        return f"cast({name} AS string) AS {name}"
+    return name
+
+
+def _that_count(rows: DataFrame, query: Resolved, options: Options, named: Any) -> tuple[DataFrame, Any]:
+    """Without the rows that cannot count, and what observes how many have no time and are dropped.
+
+    Where those are not to be dropped they stay, for a worker must meet them and say so.
+    """
+    time = named(query.roles.time)
+    observed = None
+    if options.bad_rows == "drop":
+        functions, observation = _for(rows)
+        observed = observation()
+        rows = rows.observe(observed, functions.expr(f"count_if({time} IS NULL)").alias(BAD_ROWS))
+        rows = rows.filter(f"{time} IS NOT NULL")
+    conditions = [condition for condition in (needed(query, named), _partitioned(query, named)) if condition]
+    if conditions:
+        rows = rows.filter(f"{time} IS NULL OR ({' AND '.join(f'({c})' for c in conditions)})")
+    return rows, observed
+
+
+def _for(df: DataFrame) -> tuple[Any, Any]:
+    """The functions and the Observation that go with a DataFrame.
+
+    Spark Connect has its own, and both kinds may live in one process.
+    """
+    if type(df).__module__.startswith("pyspark.sql.connect."):
+        from pyspark.sql.connect import functions as remote
+        from pyspark.sql.connect.observation import Observation as RemoteObservation
+
+        return remote, RemoteObservation
+    from pyspark.sql import Observation, functions
+
+    return functions, Observation
+
+
+def _partitioned(query: Resolved, named: Any) -> str | None:
+    """Events with a null or a NaN in an [attr] are in no partition."""
+    if query.pattern.strategy is Strategy.STRICT:
+        return None
+    return " AND ".join(f"{named(name)} IS NOT NULL" for name in query.pattern.partition) or None

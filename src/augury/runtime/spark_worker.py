@@ -1,0 +1,73 @@
+"""What runs in Spark's Python workers: a task's rows come sorted by partition and time, and are matched by `Sliced`.
+
+    Arrow batches ─ own names and types ─ times that can be read ─> Sliced ─> matches ─> Arrow batches
+
+Python is called for a task, never for a partition; what is held is a slice of the rows, whatever the task has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from augury.errors import DataError
+from augury.expr.functions import UserFunction, register
+from augury.resolve import Resolved
+from augury.runtime.by_engine import Engine
+from augury.runtime.room import Room
+from augury.runtime.slices import Sliced
+from augury.runtime.spark_types import held
+from augury.runtime.table import Options, engine_of, no_time
+
+BATCH = 10_000  # rows of a batch that goes back, as many as Spark itself sends
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """All that a worker must know: a query that has met its data, and how its rows come and go."""
+
+    query: Resolved
+    reads: pa.Schema  # the columns of the rows that come, under their own names
+    gives: pa.Schema  # the columns of the result
+    options: Options
+    functions: tuple[UserFunction, ...]  # registered ones that the query calls
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The matches of one task's rows."""
+        for function in self.functions:
+            register(function)
+        engine = engine_of(self.query, self.gives, self.options)
+        sliced = Sliced(engine)
+        for table in self._with_times(batches):
+            yield from _given(engine, sliced.feed(table))
+        yield from _given(engine, sliced.close())
+
+    def _with_times(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+        """The rows; once one has no time there are none any more, but all such are counted."""
+        name = self.query.roles.time
+        bad = 0
+        for batch in batches:
+            table = self._named(batch)
+            bad += table.column(name).null_count
+            if not bad:
+                yield table
+        if bad:
+            raise DataError(f'{no_time(bad, name)}; mend them, or drop them with bad_rows="drop"')
+
+    def _named(self, batch: pa.RecordBatch) -> pa.Table:
+        """A batch under the columns' own names and in their types: the session's zone is taken off."""
+        columns = [
+            column if column.type == field.type else column.cast(field.type)
+            for column, field in zip(batch.columns, self.reads, strict=True)
+        ]
+        return pa.Table.from_arrays(columns, schema=self.reads)
+
+
+def _given(engine: object, found: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+    """Results on their way to Spark. They are not kept here: the room that they took is free again."""
+    for table in found:
+        yield from held(table).to_batches(max_chunksize=BATCH)
+        if isinstance(engine, Engine):
+            engine.room = Room()

@@ -1,0 +1,28 @@
+"""`ag.spark`: what only users of Spark need. Importing it loads no PySpark.
+
+    session()           a quiet local session, or the one that is there
+    bad_rows(result)    how many rows `match(..., bad_rows="drop")` dropped
+
+`query.match(df, ...)` needs nothing of this: it takes a DataFrame of any session.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from augury.spark.local import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["bad_rows", "session"]
+
+
+def bad_rows(result: DataFrame) -> int:
+    """How many rows without a time were dropped while a result of `match(..., bad_rows="drop")` was computed.
+
+    Ask after an action on the result: Spark counts while it computes, and before that this waits.
+    """
+    from augury.runtime.spark_batch import bad_rows_of
+
+    return bad_rows_of(result)

@@ -1,0 +1,69 @@
+"""Spark = in process: the corpus and random cases, classic and behind Spark Connect."""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+import augury as ag
+from conformance import corpus
+from conformance.queries import seeded_case
+from spark.frames import Asked, as_spark_has_it, differences
+
+OUTPUTS = ("all", "non_overlap", "longest", "count", "compressed")
+
+
+def _corpus() -> dict[str, list[Asked]]:
+    """The cases that have a result, by file: each asks for all matches and, in turn, for another output."""
+    found: dict[str, list[Asked]] = defaultdict(list)
+    for number, case in enumerate(corpus.load()):
+        table = as_spark_has_it(corpus.events_of(case.events)[0])
+        if case.error is not None or table is None:
+            continue
+        query = ag.sase(case.query, **case.params)
+        for output in dict.fromkeys(("all", OUTPUTS[number % len(OUTPUTS)])):
+            arguments = {**case.match, "output": output}
+            arguments["match_id"] = output not in ("count", "compressed")
+            found[case.file].append(Asked(case.name, query, table, arguments))
+    return found
+
+
+def _random(seed: str, many: int) -> list[Asked]:
+    asked = []
+    for number in range(many):
+        case = seeded_case(f"{seed}/{number}")
+        output = OUTPUTS[number % len(OUTPUTS)]
+        arguments = {**case.arguments, "output": output, "match_id": output not in ("count", "compressed")}
+        table = as_spark_has_it(case.table)
+        if table is not None:
+            asked.append(Asked(f"{seed}/{number}", ag.sase(case.text), table, arguments))
+    assert len(asked) > many // 2
+    return asked
+
+
+CORPUS = _corpus()
+
+
+def _agrees(session: Any, asked: list[Asked]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ag.DataWarning)  # of the definition, about rows without a time
+        said = differences(session, asked)
+    assert not said, "\n\n".join([f"{len(said)} of {len(asked)}", *said[:3]])
+
+
+@pytest.mark.parametrize("file", CORPUS)
+def test_the_corpus(spark: Any, file: str) -> None:
+    _agrees(spark, CORPUS[file])
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_cases(spark: Any, part: int) -> None:
+    _agrees(spark, _random(f"spark/{part}", 50))
+
+
+def test_a_sample_behind_connect(connect: Any) -> None:
+    _agrees(connect, [asked for cases in CORPUS.values() for asked in cases[:4]])
+    _agrees(connect, _random("connect", 20))
