@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from augury.explain import Explanation
+    from augury.runtime.matcher import Matcher
 
 _VERSION = 1
 
@@ -210,6 +211,55 @@ class Query:
                 match_id=match_id,
                 kernel=kernel,
             )
+
+    def matcher(
+        self,
+        schema: Any,
+        *,
+        time: str,
+        type: str | None = None,
+        key: str | Sequence[str] | None = None,
+        tiebreak: str | Sequence[str] | None = None,
+        output: str = "all",
+        plan: str = "auto",
+        match_id: bool = False,
+        max_runs: int | None = None,
+        bad_rows: str = "error",
+        speculate: Any = 0,
+        on_late: Callable[[pa.Table], object] | None = None,
+        state: bytes | None = None,
+    ) -> Matcher:
+        """`match` for events that keep coming: insert them in any order, and say with `advance` what cannot come any more.
+
+        >>> import pyarrow as pa
+        >>> query = sase("PATTERN SEQ(A a, B b) RETURN a.x, b.x")
+        >>> m = query.matcher(
+        ...     pa.schema([("ts", pa.int64()), ("kind", pa.string()), ("x", pa.int64())]),
+        ...     time="ts",
+        ...     type="kind",
+        ... )
+        >>> m.insert(pa.table({"ts": [2, 1], "kind": ["B", "A"], "x": [6, 5]})).num_rows
+        0
+        >>> m.advance(3).to_pylist()
+        [{'op': 'insert', 'match_start': 1, 'match_end': 2, 'a_x': 5, 'b_x': 6}]
+        """
+        from augury.runtime.by_engine import MAX_RUNS
+        from augury.runtime.matcher import Matcher
+        from augury.runtime.table import Options
+
+        options = Options(
+            time=time,
+            type=type,
+            key=key,
+            tiebreak=tiebreak,
+            output=output,
+            plan=plan,
+            match_id=match_id,
+            max_runs=MAX_RUNS if max_runs is None else max_runs,
+            bad_rows=bad_rows,
+        )
+        with locating(self._text):
+            return Matcher(self._pattern, schema, options, speculate=speculate, on_late=on_late, state=state)
 
     def matching(self, **arguments: Any) -> Callable[[Any], Any]:
         """`match` with its arguments given, and the data yet to come: `df.transform(query.matching(time="ts"))`."""

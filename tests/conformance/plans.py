@@ -6,6 +6,7 @@ suite asks it for nothing else and nothing is skipped.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,9 @@ from unittest.mock import patch
 import pyarrow as pa
 
 import augury as ag
+from augury.match.compressed import QUERY
 from augury.runtime.slices import Sliced
+from augury.schema import as_table
 
 Match = Callable[..., pa.Table]
 """match(query, table, **arguments of Query.match but plan)."""
@@ -70,6 +73,46 @@ def in_slices(rows: int) -> Plan:
     return Plan(f"eager in slices of {rows}", match)
 
 
+def as_it_comes(name: str) -> Plan:
+    """A matcher: events in some order, punctuations in between, and its state stored and read back after each."""
+
+    def match(query: ag.Query, events: Any, **arguments: Any) -> pa.Table:
+        table = as_table(events)
+        rng = random.Random(table.num_rows)
+        given = {**arguments, "plan": name}
+        m = query.matcher(table.schema, **given)
+        times = table.column(arguments["time"]).to_pylist()
+        cuts = sorted(
+            rng.sample(sorted({t for t in times if t is not None}), k=min(3, len({*times} - {None})))
+        )
+        rest, found = list(range(table.num_rows)), []
+        for cut in [*cuts, None]:
+            now = [r for r in rest if cut is None or times[r] is None or times[r] < cut or rng.random() < 0.3]
+            rest = [r for r in rest if r not in now]
+            rng.shuffle(now)
+            now.sort(
+                key=lambda r: times[r] is not None
+            )  # bad rows in one call, whose warning counts them all
+            half = rng.randint(sum(times[r] is None for r in now), len(now))
+            for some in (now[:half], now[half:]):
+                found.append(m.insert(table.take(pa.array(some, pa.int64()))))
+                m = query.matcher(table.schema, **given, state=m.state())
+            found.append(m.close() if cut is None else m.advance(cut))
+            if cut is not None:
+                m = query.matcher(table.schema, **given, state=m.state())
+        changes = pa.concat_tables(found)
+        assert set(changes.column("op").to_pylist()) <= {"insert"}
+        result = changes.drop_columns(["op"])
+        told = {}
+        if arguments.get("output") == "compressed":
+            told[QUERY] = query.to_json().encode()
+        if arguments.get("bad_rows") == "drop":
+            told[b"augury.bad_rows"] = str(m.stats["bad_rows"]).encode()
+        return result.replace_schema_metadata(told)
+
+    return Plan(f"{name} as it comes", match)
+
+
 DEFINITION = in_process("definition")
 PLANS = (
     DEFINITION,
@@ -77,6 +120,9 @@ PLANS = (
     in_process("eager-unmerged"),
     in_process("backtrack"),
     in_slices(3),
+    as_it_comes("eager"),
+    as_it_comes("backtrack"),
+    as_it_comes("definition"),
 )
 """All of them; the definition is first, and judges the others."""
 

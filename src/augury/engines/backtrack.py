@@ -52,7 +52,9 @@ class Evaluation(eager.Evaluation):
         for control in self._searched(results):
             out, ends = results
             count, size = int(control[ctl.ROOTS]) // slots, int(control[SIZE])
-            found = self.surviving(flat_matches(self, self.kleene, out, ends, count, size))
+            found = flat_matches(self, self.kleene, out, ends, count, size)
+            those = self.in_share(found.last)
+            found = self.surviving(found if those is None else chosen_matches(found, those))
             if len(found):
                 yield found
 
@@ -69,6 +71,8 @@ class Evaluation(eager.Evaluation):
             pass
         counted = np.array(totals, np.int64)
         events = np.flatnonzero(counted)
+        those = self.in_share(events)
+        events = events if those is None else events[those]
         return events, counted[events].reshape(-1, 1)
 
     def _searched(self, results: list[Any]) -> Iterator[Any]:

@@ -120,7 +120,7 @@ def _ids(
     groups = 1
     for name in names:
         words, nulls = _words(table.column(name), query, name, nan_is_null=nulls_apart)
-        new, count = _dense(words, fast=fast)
+        new, count = dense(words, fast=fast)
         if nulls is not None:
             new = np.where(nulls, -1 if nulls_apart else count, new)
             count += 1
@@ -157,7 +157,7 @@ def _words(
     return values.view(np.int64) if values.dtype.itemsize == 8 else values.astype(np.int64), null
 
 
-def _dense(words: Ints, *, fast: bool) -> tuple[Ints, int]:
+def dense(words: Ints, *, fast: bool) -> tuple[Ints, int]:
     """Equal words as equal numbers from 0; small ranges are numbered by subtraction."""
     if len(words) == 0:
         return words, 1
@@ -176,7 +176,7 @@ def _dense(words: Ints, *, fast: bool) -> tuple[Ints, int]:
 def _joined(ids: Ints, new: Ints, count: int, *, fast: bool) -> tuple[Ints, int]:
     """One number for a pair of numbers; what either leaves out (-1) is left out."""
     out = (ids < 0) | (new < 0)
-    joined, groups = _dense(np.where(out, 0, ids * np.int64(count) + new), fast=fast)
+    joined, groups = dense(np.where(out, 0, ids * np.int64(count) + new), fast=fast)
     return np.where(out, np.int64(-1), joined), groups
 
 

@@ -122,6 +122,9 @@ def plan(query: Resolved, *, merge: bool = True) -> Plan:
     return Plan(made.automaton, made.split, made.registers, query)
 
 
+ALWAYS = (INT64_MIN, INT64_MAX)
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """Which matches of a stream an evaluation is asked for, by the times of their first and last events.
@@ -129,8 +132,8 @@ class Share:
     A stream that is cut into slices has each match in one of them, whatever its other events' slices are.
     """
 
-    starts: tuple[int, int] = (INT64_MIN, INT64_MAX)  # both ends are in
-    until: int = INT64_MAX  # and non_overlap reports none that ends later
+    starts: tuple[int, int] = ALWAYS  # both ends are in
+    ends: tuple[int, int] = ALWAYS
 
 
 EVERYTHING = Share()
@@ -160,10 +163,13 @@ class Evaluation(Host):
         profile: bool = False,
         fast: bool | None = None,
         share: Share = EVERYTHING,
+        barred: npt.NDArray[np.bool_] | None = None,
+        keeps: bool = False,
     ) -> None:
         self.plan = plan
         self.table = table
         self.share = share
+        self.barred = barred  # rows that begin no match any more
         self.max_runs = max_runs
         self.max_nodes = max_nodes
         super().__init__(fast=table.num_rows >= COMPILED_FROM if fast is None else fast)
@@ -182,7 +188,7 @@ class Evaluation(Host):
         left_to = plan.automaton.left_to
         self.below = absence.below(left_to(Absent.BOUNDS), query, self.batch, self.candidates)
         self.selects = plan.selects(output, shares=self.shares)
-        self.options = plan.options(output, shares=self.shares, profile=profile)
+        self.options = replace(plan.options(output, shares=self.shares, profile=profile), keeps=keeps)
         self.source = self._written(self.options, self.inputs)
         if self.inputs.needs_python:  # what calls Python is Python, with its numbers
             self.fast = self.hurries = False
@@ -190,13 +196,19 @@ class Evaluation(Host):
             {str(k): (c, typed(e)) for k, (c, e) in enumerate(zip(columns, plan.split.columns, strict=True))}
         )
         self.bound = bound
-        self.mask = self._gathered(self._started(self._masks()[self.batch.order]))
+        masks = self._masks()
+        self.useful = masks != 0  # rows that some arc may use
+        self.mask = self._gathered(self._started(masks[self.batch.order]))
         self.arguments: list[Any] = []
         for _, k, is_null in self.source.columns:
             column = bound.columns[str(k)]
             values = column.null if is_null else column.values
             self.arguments.append(self._gathered(np.asarray(values)[self.batch.order]))
         self.absences = absence.absences(left_to(Absent.FILTERS), query, self.batch, self.candidates)
+        # By partition, once it has been driven: from which event on runs that are alive may have begun, and how many
+        # they are. Where nobody asks, all may be.
+        self.since = self.batch.segments[:-1]
+        self.alive = np.ones(len(self.since), np.int64)
 
     def _written(self, options: Options, inputs: Inputs) -> Source:
         plan = self.plan
@@ -288,11 +300,27 @@ class Evaluation(Host):
     def _started(self, mask: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The masks by kernel index, without the runs that this share does not start."""
         low, high = self.share.starts
-        if self.share.starts != EVERYTHING.starts:
-            ((begin, _),) = self.plan.automaton.leaving(0)
-            outside = (self.batch.times < low) | (self.batch.times > high)
-            mask[outside] &= ~mask.dtype.type(1 << self.source.bits[begin])
+        outside = None if self.barred is None else self.barred[self.batch.order]
+        if self.share.starts != ALWAYS:
+            other = (self.batch.times < low) | (self.batch.times > high)
+            outside = other if outside is None else outside | other
+        if outside is not None:
+            mask[outside] &= ~mask.dtype.type(self.begins)
         return mask
+
+    @property
+    def begins(self) -> int:
+        """The bit of masks that says whether an event begins a match."""
+        ((begin, _),) = self.plan.automaton.leaving(0)
+        return 1 << self.source.bits[begin]
+
+    def in_share(self, events: Ints) -> npt.NDArray[np.bool_] | None:
+        """Which of the events may be last ones; None if all may."""
+        if self.share.ends == ALWAYS:
+            return None
+        low, high = self.share.ends
+        times = self.batch.times[events]
+        return (times >= low) & (times <= high)
 
     def _gathered(self, values: Any) -> Any:
         """A column that is ordered by kernel index, as the kernel takes it."""
@@ -333,6 +361,8 @@ class Evaluation(Host):
         breaks = () if self.batch.breaks is None else (self.listed(self.batch.breaks),)
         below = (self.listed(self.below),) if self.below is not None and self.options.bounded else ()
         constants = [(self.bound.arguments if self.fast else self.bound.plain())[n] for n in source.constants]
+        many = len(self.batch.segments) - 1
+        kept = [self.array("i8", many), self.array("i8", many)] if self.options.keeps else []
         stretch = PAUSE if self.fast else PAUSE >> 10
         while True:
             begun, at = time.monotonic(), int(control[ctl.EVENT])
@@ -344,13 +374,14 @@ class Evaluation(Host):
                 lows,
                 *breaks,
                 *below,
+                *kept,
                 *self.arguments,
                 *arrays.values(),
                 *store.arrays(),
                 *constants,
             )
             if control[ctl.ROOTS]:
-                yield int(control[ctl.ROOTS])
+                yield store.in_share(int(control[ctl.ROOTS]))
                 control[ctl.ROOTS] = 0
             if why == ctl.FINISHED:
                 break
@@ -374,11 +405,13 @@ class Evaluation(Host):
         self.measures.peak_runs = int(control[ctl.PEAK])
         self.measures.runs_merged = int(control[ctl.MERGED])
         store.finish(control)
+        if kept:
+            self.since, self.alive = (np.array(a, np.int64) for a in kept)
         if self.options.profile:
             self.measures.peak_buffered_events = self._peak_in_window(store.bound_events())
             inputs = (self.mask, segments, lows, self.batch.order, self.batch.times, *breaks, *below)
-            kept = (*inputs, *self.arguments, *arrays.values(), *store.arrays())
-            self.measures.peak_bytes = sum(map(size_of, kept))
+            held = (*inputs, *self.arguments, *arrays.values(), *store.arrays())
+            self.measures.peak_bytes = sum(map(size_of, held))
 
     def _peak_in_window(self, bound: npt.NDArray[np.bool_]) -> int:
         """How many of these events lay in one window at most."""

@@ -214,6 +214,8 @@ class _Kernel:
                 w("break")
             with w.block("if i >= stop and i < segments[g + 1]:"):
                 w(f"why = {ctl.PAUSED}", "break")
+            if self.options.keeps:
+                w(f"since_of[g] = since; alive_of[g] = {self.total()}", "since = i")
             w("g += 1", *(f"runs{s} = 0" for s in self.states))
             self.history.reset()
             with w.block("if i >= stop and g < len(segments) - 1:"):
@@ -224,6 +226,7 @@ class _Kernel:
             *("ctl", "segments", "mask", "lows"),
             *(("breaks",) if self.automaton.breaks else ()),
             *(("below",) if self.options.bounded else ()),
+            *(("since_of", "alive_of") if self.options.keeps else ()),
             *(name for name, _, _ in columns),
             *(a.name for a in arrays),
             *self.history.arguments,
@@ -249,6 +252,8 @@ class _Kernel:
         w(f"g = ctl[{ctl.SEGMENT}]; i = ctl[{ctl.EVENT}]; why = {ctl.FINISHED}")
         w(f"stop = ctl[{ctl.STOP}]; limit = ctl[{ctl.LIVE}]")
         self.history.prologue()
+        if self.options.keeps:
+            w(f"since = ctl[{ctl.SINCE}]")
         if self.options.profile:
             w(f"evaluations = ctl[{ctl.EVALUATIONS}]; peak = ctl[{ctl.PEAK}]; merged = ctl[{ctl.MERGED}]")
         for s in self.states:
@@ -264,6 +269,8 @@ class _Kernel:
         w = self.w
         w(f"ctl[{ctl.SEGMENT}] = g; ctl[{ctl.EVENT}] = i; ctl[{ctl.WHY}] = why")
         self.history.epilogue()
+        if self.options.keeps:
+            w(f"ctl[{ctl.SINCE}] = since")
         if self.options.profile:
             w(f"ctl[{ctl.EVALUATIONS}] = evaluations; ctl[{ctl.PEAK}] = peak; ctl[{ctl.MERGED}] = merged")
         for s in self.states:
@@ -296,6 +303,8 @@ class _Kernel:
                 w(*(f"runs{s} = 0" for s in self.states))
         if self.options.profile:
             self.measure_peak()
+        if self.options.keeps:  # no run goes on: none that lives later has an event from before
+            w(f"if {self.total()} == 0:", "    since = i + 1")
         self.history.after_event()
 
     def measure_peak(self) -> None:

@@ -53,3 +53,4 @@ class Options:
     apart: bool = False  # runs of different first events are never merged: a root knows its matches' start
     bounded: bool = False  # absences bound the first events of the matches that an event completes
     profile: bool = False
+    keeps: bool = False  # says of each partition which events runs that go on may have begun with

@@ -8,13 +8,12 @@ it make a graph of their own, a chain for each, and the rest is the same.
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Iterator
 
 import numpy as np
 
 from augury.engines.absence import chosen_matches
-from augury.engines.eager import EVERYTHING, PIECE, Evaluation
+from augury.engines.eager import PIECE, Evaluation
 from augury.engines.kernels import best, rooted
 from augury.engines.walk import Graph, flat_matches
 from augury.match.compressed import Graphs
@@ -24,21 +23,9 @@ from augury.match.rows import Matches, joined
 def selected(evaluation: Evaluation, *, longest: bool) -> Matches:
     """The matches that the output reports, over kernel indices."""
     chooser = _Chooser(evaluation, longest=longest)
-    pieces = [
-        piece
-        for graph, count in evaluation.roots()
-        for piece in chooser.best(graph, _in_share(graph, count, evaluation))
-    ]
+    pieces = [piece for graph, count in evaluation.roots() for piece in chooser.best(graph, count)]
     found = joined(pieces, evaluation.plan.query)
     return _latest(found, len(evaluation.batch)) if longest else found
-
-
-def _in_share(graph: Graph, count: int, evaluation: Evaluation) -> int:
-    """How many of the roots, which are in stream order, complete before the share ends."""
-    if evaluation.share.until == EVERYTHING.until:
-        return count
-    beyond = int(np.searchsorted(evaluation.batch.times, evaluation.share.until, side="right"))
-    return bisect.bisect_left(graph.root_event, beyond, 0, count)
 
 
 def _latest(found: Matches, events: int) -> Matches:

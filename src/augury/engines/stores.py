@@ -43,6 +43,18 @@ class GraphStore:
     def arrays(self) -> tuple[Any, ...]:
         return (self.ev, self.left, self.right, self.newest, self.root_event, self.root_node)
 
+    def in_share(self, count: int) -> int:
+        """Leaves of the roots those that complete matches in the share, at the front; how many they are."""
+        events = np.array(self.root_event[:count], np.int64)
+        those = self.evaluation.in_share(events)
+        if those is None or those.all():
+            return count
+        left = np.flatnonzero(those)
+        nodes = np.array(self.root_node[:count], np.int64)
+        self.root_event[: len(left)] = self.evaluation.listed(events[left])
+        self.root_node[: len(left)] = self.evaluation.listed(nodes[left])
+        return len(left)
+
     def more_results(self) -> None:
         e, room = self.evaluation, 2 * len(self.root_event)
         self.root_event, self.root_node = (e.longer(a, "i4", room) for a in (self.root_event, self.root_node))
@@ -128,6 +140,10 @@ class CountStore:
         r = self.rows
         return (r.starts, r.first, r.beyond, r.place, self.scattered, *r.words, self.out_event, *self.out)
 
+    def in_share(self, count: int) -> int:
+        """Counts are looked at when they are read."""
+        return count
+
     def more_results(self) -> None:
         e, room = self.evaluation, 2 * len(self.out_event)
         self.out_event = e.longer(self.out_event, "i4", room)
@@ -179,9 +195,10 @@ class CountStore:
     def read(self, count: int) -> tuple[Ints, Ints]:
         """The events that completed matches, and how many: one word each, or two and whether they say it all."""
         events = np.array(self.out_event[:count], np.int64)
+        those = self.evaluation.in_share(events)
         if not self.wide:
             words = np.array(self.out[0][:count], np.int64)
-            kept = np.flatnonzero(words)
+            kept = np.flatnonzero(words if those is None else words * those)
             return events[kept], words[kept].reshape(-1, 1)
         low, high = (np.array(a[:count], np.int64).astype(np.uint64) for a in self.out[:2])
         about = np.array(self.out[2][:count], np.float64)
@@ -197,7 +214,7 @@ class CountStore:
             ],
             axis=1,
         )
-        kept = np.flatnonzero(about)
+        kept = np.flatnonzero(about if those is None else about * those)
         return events[kept], words[kept]
 
     def finish(self, control: Any) -> None:

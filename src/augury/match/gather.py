@@ -124,3 +124,14 @@ def _lists(array: Any, rows: Rows) -> Any:
     made = pa.LargeListArray if pa.types.is_large_list(array.type) else pa.ListArray
     width = pa.int64() if pa.types.is_large_list(array.type) else pa.int32()
     return made.from_arrays(pa.array(ends, width), values, type=array.type, mask=pa.array(~present))
+
+
+def no_rows(schema: Any) -> Any:
+    """A table of these columns without rows; Arrow's own way to make one does not know nested extensions."""
+    return pa.Table.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+
+
+def rows_of_table(table: Any, rows: Rows) -> Any:
+    """Some rows of a table."""
+    columns = [gather(one_array(column), rows) for column in table.columns]
+    return pa.Table.from_arrays(columns, schema=table.schema)

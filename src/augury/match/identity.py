@@ -8,6 +8,7 @@ its ordinal among matches that are equal in all this. Two lanes of 64 bits, colu
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -48,9 +49,14 @@ def _params(query: Resolved) -> str:
 
 def event_digests(table: pa.Table, query: Resolved) -> Lanes:
     """A digest of what each row holds in the columns that are read."""
+    return value_digests(table, query.reads, query.columns.types)
+
+
+def value_digests(table: pa.Table, names: Sequence[str], types: Mapping[str, Type]) -> Lanes:
+    """A digest of what each row holds in some columns: equal for equal values, nulls and NaNs alike."""
     lanes = _seed("event", table.num_rows)
-    for name in query.reads:
-        values = _column_words(table.column(name), query.columns.types[name])
+    for name in names:
+        values = _column_words(table.column(name), types[name])
         lanes = _mix(lanes * _MULTIPLIERS + values + _seed(name, 1))
     return lanes
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from augury.engines import backtrack as backtracking
@@ -58,20 +60,37 @@ class Engine:
         """The result on a table, its rows in any order, or on a share of its matches."""
         return self.evaluated(table, share, self.result)
 
-    def evaluated(self, table: pa.Table, share: Share, into: Callable[[Evaluation], T]) -> T:
+    def evaluated(
+        self,
+        table: pa.Table,
+        share: Share,
+        into: Callable[[Evaluation], T],
+        *,
+        barred: npt.NDArray[np.bool_] | None = None,
+        keeps: bool = False,
+    ) -> T:
         """What is made of an evaluation; one that is slow uncompiled is compiled and starts again."""
+        make = partial(self._evaluation, table, share, barred=barred, keeps=keeps)
         used, rows = self.room.used, self.room.rows
-        evaluation = self._evaluation(table, share, self.how.fast)
+        evaluation = make(fast=self.how.fast)
         try:
             made = into(evaluation)
         except Slow:
             self.room.used, self.room.rows = used, rows
-            evaluation = self._evaluation(table, share, fast=True)
+            evaluation = make(fast=True)
             made = into(evaluation)
         self.measures.add(evaluation.measures)
         return made
 
-    def _evaluation(self, table: pa.Table, share: Share, fast: bool | None) -> Evaluation:
+    def _evaluation(
+        self,
+        table: pa.Table,
+        share: Share,
+        *,
+        barred: npt.NDArray[np.bool_] | None,
+        keeps: bool,
+        fast: bool | None,
+    ) -> Evaluation:
         evaluate = evaluation_of(backtrack=not self.declared.shares)
         how = self.how
         return evaluate(
@@ -83,6 +102,8 @@ class Engine:
             profile=how.profile,
             fast=fast,
             share=share,
+            barred=barred,
+            keeps=keeps,
         )
 
     def result(self, evaluation: Evaluation) -> pa.Table:

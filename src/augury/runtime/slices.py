@@ -165,10 +165,8 @@ class Sliced:
         if self.cutting.cut is Cut.FIRST:
             return engine.whole(held, Share(starts=(after, end))), held
         if self.cutting.cut is Cut.GREEDY:
-            return engine.evaluated(held, Share(until=end), self._greedy)
-        found = engine.whole(held)
-        ends = self._times(found, "match_end")
-        return found.filter(pa.array((ends >= after) & (ends <= end))), held
+            return engine.evaluated(held, Share(ends=(INT64_MIN, end)), self._greedy)
+        return engine.whole(held, Share(ends=(after, end))), held
 
     def _greedy(self, evaluation: Evaluation) -> tuple[pa.Table, pa.Table]:
         """The matches, and the events after the last one of them: there, in stream order, the next one begins."""
@@ -180,10 +178,9 @@ class Sliced:
             held = pa.Table.from_arrays([taken(c, order) for c in held.columns], schema=held.schema)
         return engine.rows(evaluation, [chosen]), held
 
-    def _times(self, table: pa.Table, name: str | None = None) -> npt.NDArray[np.int64]:
+    def _times(self, table: pa.Table) -> npt.NDArray[np.int64]:
         time = self.query.roles.time
-        read = from_arrow(table.column(time if name is None else name), self.query.columns.types[time])
-        return np.asarray(read.values, np.int64)
+        return np.asarray(from_arrow(table.column(time), self.query.columns.types[time]).values, np.int64)
 
     # -------------------------------------------------------------- where partitions begin and end
 
