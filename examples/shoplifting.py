@@ -1,6 +1,7 @@
 """Goods that leave a shop without passing a register: Query 1 of the SASE+ paper, over made-up readings.
 
-python examples/shoplifting.py --rows 20000
+python examples/shoplifting.py --rows 20000              # on Spark: a session that is there, or a local one
+python examples/shoplifting.py --rows 20000 --no-spark   # in this process
 """
 
 import argparse
@@ -28,12 +29,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=20_000, help="how many readings to make (20000)")
     parser.add_argument("--theft", type=float, default=0.03, help="the share of goods not paid for (0.03)")
     parser.add_argument("--seed", type=int, default=1, help="another seed, another stream (1)")
+    parser.add_argument("--no-spark", action="store_true", help="match in this process")
     options = parser.parse_args(arguments)
 
     readings = rfid(options.rows, theft=options.theft, seed=options.seed)
     query = ag.sase(QUERY)
-    began = time.perf_counter()
-    thefts = query.match(readings, time="ts", type="kind")
+    if options.no_spark:
+        began = time.perf_counter()
+        thefts = query.match(readings, time="ts", type="kind")
+    else:
+        frame = ag.spark.session().createDataFrame(readings)
+        began = time.perf_counter()
+        thefts = query.match(frame, time="ts", type="kind").orderBy("gone", "tag_id").toArrow()
     took = time.perf_counter() - began
 
     print(QUERY)

@@ -187,7 +187,7 @@ def _validate(p: Pattern) -> None:
             span=p.components[0].span if p.components else None,
             hint="say after or before what nothing may happen: SEQ(A a, ~(B b))",
         )
-    for c in p.positives:
+    for c in p.components:
         if c.var in RESULT_COLUMNS:
             raise QueryError(
                 f"the variable {c.var} is named like a column of the result",

@@ -71,7 +71,7 @@ class Resolved(Placed):
 def resolve(pattern: Pattern, columns: Columns, roles: Roles) -> Resolved:
     """Check the pattern against the columns, and place its predicates."""
     _check_types_named(pattern, roles)
-    for c in pattern.positives:
+    for c in pattern.components:
         if c.var in roles.key:
             raise QueryError(
                 f"the variable {quoted(c.var)} is named like a key column",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from augury import semantics
+from augury import resolve, semantics
 from augury.expr import interpret as reading
 from augury.expr.tree import At, Attr
 from augury.match import compressed, identity
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 right = {name: value for name, value in vars(semantics).items() if callable(value)}
 """The definition's functions as they were before anything was replaced."""
+right_places, right_reads = resolve._moments, resolve._reads
 
 
 @dataclass(frozen=True)
@@ -426,7 +427,38 @@ def aggregate__of_any_size(node: Any, values: list[Any]) -> Any:
     return right["aggregate"](node, values)
 
 
+# ------------------------------------------------------------------ where predicates are put, what is read
+
+
+@mutant("a predicate on a[i-1] alone is tested once", "predicate/the-one-before-by-itself", of=resolve)
+def _moments__previous_at_begin(c: Any, forms: set[At]) -> tuple[Moment, ...]:
+    found: tuple[Moment, ...] = right_places(c, forms)
+    return () if forms == {At.PREVIOUS} else found
+
+
+@mutant(
+    "the first event need not satisfy a[].x", "predicate/each", "predicate/each-is-passed-over", of=resolve
+)
+def _moments__each_but_the_first(c: Any, forms: set[At]) -> tuple[Moment, ...]:
+    found: tuple[Moment, ...] = right_places(c, forms)
+    return (Moment.TAKE,) if len(found) == 2 else found
+
+
+@mutant("what an [attr] test names is not read", "order/what-agrees-is-read", of=resolve)
+def _reads__without_partitions(pattern: Any, columns: Any, roles: Any) -> tuple[str, ...]:
+    found: tuple[str, ...] = right_reads(pattern, columns, roles)
+    return found if pattern.returns is None else tuple(n for n in found if n not in pattern.partition)
+
+
 # ------------------------------------------------------------------ types, partitions, keys
+
+
+@mutant(
+    "names of types are compared without regard to case", "data/names-of-types-have-one-case", random=False
+)
+def is_type__in_any_case(stream: Stream, row: int, c: Any) -> bool:
+    kind = stream.query.roles.type
+    return kind is None or (stream.values[kind][row] or "").lower() == c.type.lower()
 
 
 @mutant("a null type matches every component", "data/dictionary-type-column", "strategy/null-type-is-skipped")

@@ -10,7 +10,7 @@ import pytest
 
 import augury as ag
 from conformance import corpus
-from conformance.queries import seeded_case
+from conformance.queries import ANY, NEXT, STRICT, seeded_case
 from spark.frames import Asked, as_spark_has_it, differences
 
 OUTPUTS = ("all", "non_overlap", "longest", "count", "compressed")
@@ -31,10 +31,10 @@ def _corpus() -> dict[str, list[Asked]]:
     return found
 
 
-def _random(seed: str, many: int) -> list[Asked]:
+def _random(seed: str, many: int, **wanted: Any) -> list[Asked]:
     asked = []
     for number in range(many):
-        case = seeded_case(f"{seed}/{number}")
+        case = seeded_case(f"{seed}/{number}", **wanted)
         output = OUTPUTS[number % len(OUTPUTS)]
         arguments = {**case.arguments, "output": output, "match_id": output not in ("count", "compressed")}
         table = as_spark_has_it(case.table)
@@ -62,6 +62,26 @@ def test_the_corpus(spark: Any, file: str) -> None:
 @pytest.mark.parametrize("part", range(4))
 def test_random_cases(spark: Any, part: int) -> None:
     _agrees(spark, _random(f"spark/{part}", 50))
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_random_cases_in_stretches_of_time(spark: Any, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from augury.runtime import spark_batch, spark_layout
+
+    cut = []
+
+    def counted(*arguments: Any) -> Any:
+        cut.append(stretches(*arguments))
+        return cut[-1]
+
+    stretches = spark_layout.stretches
+    monkeypatch.setattr(spark_batch, "stretches", counted)
+    monkeypatch.setattr(spark_layout, "LEAST", 1)
+    monkeypatch.setattr(spark_layout, "MOST_COPIED", 10)
+    asked = _random(f"stretches/{part}", 60, strategies=(ANY, NEXT, STRICT), partition=(), key=False)
+    timed = [one for one in asked if one.query.pattern.within is not None]
+    _agrees(spark, timed)
+    assert sum(found is not None for found in cut) > 20
 
 
 def test_a_sample_behind_connect(connect: Any) -> None:

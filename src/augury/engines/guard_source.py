@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from augury.automaton import Action, Automaton
 from augury.engines.register_source import RegisterCode, Walk, register_before
 from augury.engines.writer import Writer, conjunction
+from augury.errors import QueryError
 from augury.expr.inputs import Inputs
 from augury.expr.source import Emitter
 from augury.expr.tree import Agg, At, Expr, children
@@ -33,6 +34,9 @@ class Ways:
     stays: str = "False"  # when a run passes over the event
 
 
+MOST_ARCS = 64  # the bits of a mask
+
+
 class GuardCode:
     """Writes guards as conditions over registers; tests that walk a history are written before them."""
 
@@ -50,6 +54,12 @@ class GuardCode:
         self.automaton = automaton
         self.split = split
         asking = [i for i, arc in enumerate(automaton.arcs) if arc.asks]
+        if len(asking) > MOST_ARCS:
+            raise QueryError(
+                f"the pattern asks {len(asking)} questions of each event, and the engine takes {MOST_ARCS}: one for "
+                "each component, two for a Kleene component",
+                hint='plan="definition" takes any number, at its own pace',
+            )
         self.bits = [asking.index(i) if arc.asks else -1 for i, arc in enumerate(automaton.arcs)]
         self.variables = [c.var for c in automaton.components]
         self.code = code

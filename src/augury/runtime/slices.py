@@ -89,11 +89,31 @@ def partition_columns(query: Resolved) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*query.roles.key, *tests)))
 
 
-class Sliced:
-    """Takes tables in order of partition and time; gives results as soon as they are certain."""
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Rows that come group by group: a group has whole partitions, all mixed, or a stretch of all of the stream.
 
-    def __init__(self, engine: Engine | Definition, rows: int = SLICE) -> None:
+    An integer column beside the events tells, after a shift to the right, a row's group. Events of a group come in
+    order of `time // grain`: whoever sorts them may do so by fewer digits.
+    """
+
+    column: str
+    shift: int = 0
+    grain: int = 1
+    owned: tuple[tuple[int, int], ...] | None = (
+        None  # by group: from when to when its share of the matches is
+    )
+
+
+class Sliced:
+    """Takes tables in order of partition and time; gives results as soon as they are certain.
+
+    With `groups` the tables are in order of group and time. Their events are let go group by group.
+    """
+
+    def __init__(self, engine: Engine | Definition, rows: int = SLICE, groups: Groups | None = None) -> None:
         self.engine = engine
+        self.groups = groups
         self.query = engine.query
         self.columns = partition_columns(engine.query)
         plan = engine.how.plan if isinstance(engine, Engine) else "definition"
@@ -139,21 +159,23 @@ class Sliced:
 
     def _ended(self, held: pa.Table) -> Iterator[pa.Table]:
         """Whole partitions, the first of which may have begun in earlier slices."""
-        if self.begun is not None:
+        apart = self.groups is not None and self.groups.owned is not None  # groups share events, not matches
+        while held.num_rows and (apart or self.begun is not None):
             end = self._first_unlike(held)
             yield self._slice(held.slice(0, end), None)[0]
             held, self.begun = held.slice(end), None
         if held.num_rows:
             self.slices += 1
-            yield self.engine.whole(held)
+            yield self.engine.whole(self._events(held))
 
     # -------------------------------------------------------------- slices of one partition
 
     def _certain(self, held: pa.Table) -> int | None:
         """Up to which time the matches of a partition that goes on are certain; None if that is no news."""
         times = self._times(held)
+        grain = 1 if self.groups is None else self.groups.grain
         # Events of the newest time may still come, and whatever a match needs after its share's end.
-        until = int(times[-1]) - max(self.cutting.after, 1)
+        until = int(times.max()) // grain * grain - max(self.cutting.after, 1)
         return until if until >= (int(times[0]) if self.begun is None else self.begun + 1) else None
 
     def _slice(self, held: pa.Table, until: int | None) -> tuple[pa.Table, pa.Table]:
@@ -162,11 +184,15 @@ class Sliced:
         assert isinstance(engine, Engine)
         self.slices += 1
         end = INT64_MAX if until is None else until
+        if self.groups is not None and self.groups.owned is not None:
+            first, last = self.groups.owned[int(self._groups(held.slice(0, 1))[0])]
+            after, end = max(after, first), min(end, last)
         if self.cutting.cut is Cut.FIRST:
-            return engine.whole(held, Share(starts=(after, end))), held
+            return engine.whole(self._events(held), Share(starts=(after, end))), held
         if self.cutting.cut is Cut.GREEDY:
+            assert self.groups is None, "what is behind the last match is told for one partition"
             return engine.evaluated(held, Share(ends=(INT64_MIN, end)), self._greedy)
-        return engine.whole(held, Share(ends=(after, end))), held
+        return engine.whole(self._events(held), Share(ends=(after, end))), held
 
     def _greedy(self, evaluation: Evaluation) -> tuple[pa.Table, pa.Table]:
         """The matches, and the events after the last one of them: there, in stream order, the next one begins."""
@@ -184,6 +210,15 @@ class Sliced:
 
     # -------------------------------------------------------------- where partitions begin and end
 
+    def _groups(self, table: pa.Table) -> npt.NDArray[np.int64]:
+        assert self.groups is not None
+        marks = table.column(self.groups.column).to_numpy()
+        return np.asarray(marks >> self.groups.shift, np.int64)
+
+    def _events(self, table: pa.Table) -> pa.Table:
+        """Without what tells the groups."""
+        return table if self.groups is None else table.drop_columns([self.groups.column])
+
     def _value(self, table: pa.Table, row: int) -> tuple[Any, ...]:
         one = table.slice(row, 1)
         types = self.query.columns.types
@@ -191,14 +226,21 @@ class Sliced:
 
     def _first_like(self, table: pa.Table, row: int) -> int:
         """Where the partition of the table's last row begins: its rows are together at the end."""
+        if self.groups is not None:
+            groups = self._groups(table)
+            return int(np.argmax(groups == groups[row]))
         wanted = self._value(table, row)
         return bisect.bisect_left(range(row), True, key=lambda k: self._value(table, k) == wanted)
 
     def _first_unlike(self, table: pa.Table) -> int:
         """Where the partition of the table's first row ends: its rows are together at the beginning."""
+        if self.groups is not None:
+            groups = self._groups(table)
+            others = groups != groups[0]
+            return int(np.argmax(others)) if others.any() else len(groups)
         wanted = self._value(table, 0)
         rows = range(table.num_rows)
         return bisect.bisect_left(rows, True, key=lambda k: self._value(table, k) != wanted)
 
 
-__all__ = ["SLICE", "Cut", "Cutting", "Sliced", "cutting", "partition_columns"]
+__all__ = ["SLICE", "Cut", "Cutting", "Groups", "Sliced", "cutting", "partition_columns"]

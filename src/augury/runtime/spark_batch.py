@@ -20,8 +20,10 @@ from augury.expr.functions import called
 from augury.expr.printing import quoted
 from augury.pattern import Pattern, Strategy
 from augury.resolve import Resolved
-from augury.runtime.slices import partition_columns
+from augury.runtime.slices import Cut, Groups, partition_columns
+from augury.runtime.slices import cutting as cutting_of
 from augury.runtime.spark_filter import needed
+from augury.runtime.spark_layout import by_partition, by_time, clock_of, stretches
 from augury.runtime.spark_types import UNREADABLE, arrow_schema, spark_schema
 from augury.runtime.spark_worker import Task
 from augury.runtime.table import Options, met
@@ -45,21 +47,19 @@ def match_frame(pattern: Pattern, df: DataFrame, options: Options) -> DataFrame:
     _check_readable(query, schema, df)
     reads = pa.schema([schema.field(name) for name in query.reads])
     names = {name: f"c{place}" for place, name in enumerate(schema.names)}
-    partition = partition_columns(query)
+    rows = df.toDF(*names.values()).selectExpr(
+        *(_plain(names[n], df.schema[n].dataType) for n in reads.names)
+    )
+    rows, observed = _that_count(rows, query, options, names.__getitem__)
+    rows, groups = _laid_out(rows, query, options, names, reads)
     task = Task(
         query=query,
         reads=reads,
         gives=gives,
         options=options,
         functions=called((*pattern.predicates, *(i.expr for i in pattern.returns or ()))),
+        groups=groups,
     )
-    rows = df.toDF(*names.values()).selectExpr(
-        *(_plain(names[n], df.schema[n].dataType) for n in reads.names)
-    )
-    rows, observed = _that_count(rows, query, options, names.__getitem__)
-    by = [names[name] for name in partition]
-    rows = rows.repartition(*by) if by else rows.repartition(1)
-    rows = rows.sortWithinPartitions(*by, names[query.roles.time])
     result = rows.mapInArrow(task, spark_schema(gives))
     if observed is not None:
         _observed[result] = observed
@@ -74,6 +74,29 @@ def bad_rows_of(result: DataFrame) -> int:
             hint='pass the very one that match(..., bad_rows="drop") gave, not one made from it',
         )
     return int(_observed[result].get[BAD_ROWS])
+
+
+def _laid_out(
+    rows: DataFrame, query: Resolved, options: Options, names: dict[str, str], reads: pa.Schema
+) -> tuple[DataFrame, Groups | None]:
+    """The rows over tasks, and in which order they come there."""
+    time = names[query.roles.time]
+    clock = clock_of(time, reads.field(query.roles.time).type)
+    cutting = cutting_of(query, options.output, options.plan)
+    partition = [names[name] for name in partition_columns(query)]
+    mark = "mark"
+    while mark in reads.names:
+        mark += "_"
+    if partition and cutting.cut is not Cut.GREEDY:
+        return by_partition(rows, partition, clock, mark)
+    if partition:
+        return rows.repartition(*partition).sortWithinPartitions(*partition, time), None
+    if cutting.cut in (Cut.FIRST, Cut.LAST):
+        most = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+        cut = stretches(rows, clock, cutting, most)
+        if cut is not None:
+            return by_time(rows, clock, cut, mark, time)
+    return rows.repartition(1).sortWithinPartitions(time), None
 
 
 def _check_readable(query: Resolved, schema: pa.Schema, df: DataFrame) -> None:

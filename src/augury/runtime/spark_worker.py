@@ -17,7 +17,7 @@ from augury.expr.functions import UserFunction, register
 from augury.resolve import Resolved
 from augury.runtime.by_engine import Engine
 from augury.runtime.room import Room
-from augury.runtime.slices import Sliced
+from augury.runtime.slices import Groups, Sliced
 from augury.runtime.spark_types import held
 from augury.runtime.table import Options, engine_of, no_time
 
@@ -33,13 +33,14 @@ class Task:
     gives: pa.Schema  # the columns of the result
     options: Options
     functions: tuple[UserFunction, ...]  # registered ones that the query calls
+    groups: Groups | None  # the rows come by a mark in a last column; else by partition and time
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The matches of one task's rows."""
         for function in self.functions:
             register(function)
         engine = engine_of(self.query, self.gives, self.options)
-        sliced = Sliced(engine)
+        sliced = Sliced(engine, groups=self.groups)
         for table in self._with_times(batches):
             yield from _given(engine, sliced.feed(table))
         yield from _given(engine, sliced.close())
@@ -58,11 +59,14 @@ class Task:
 
     def _named(self, batch: pa.RecordBatch) -> pa.Table:
         """A batch under the columns' own names and in their types: the session's zone is taken off."""
+        schema = self.reads
+        if self.groups is not None:
+            schema = schema.append(pa.field(self.groups.column, pa.int64()))
         columns = [
             column if column.type == field.type else column.cast(field.type)
-            for column, field in zip(batch.columns, self.reads, strict=True)
+            for column, field in zip(batch.columns, schema, strict=True)
         ]
-        return pa.Table.from_arrays(columns, schema=self.reads)
+        return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _given(engine: object, found: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
