@@ -121,8 +121,6 @@ PLANS = (
     in_process("backtrack"),
     in_slices(3),
     as_it_comes("eager"),
-    as_it_comes("backtrack"),
-    as_it_comes("definition"),
 )
 """All of them; the definition is first, and judges the others."""
 

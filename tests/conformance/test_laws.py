@@ -23,7 +23,7 @@ import augury as ag
 from conformance import oracle
 from conformance.compare import canonical, difference, rows_of, table_difference
 from conformance.judge import OUTPUTS, against_definition, against_oracle, answer, minimal, parsed
-from conformance.plans import DEFINITION, PLANS, Plan
+from conformance.plans import DEFINITION, PLANS, Plan, as_it_comes
 from conformance.queries import (
     ANY,
     NEXT,
@@ -69,6 +69,13 @@ def test_a_plan_equals_the_oracle_on_seeded_cases(plan: Plan) -> None:
         if against_oracle(plan, case) is not None:
             small = minimal(case, lambda c: against_oracle(plan, c) is not None)
             pytest.fail(f"{small}\n\n{against_oracle(plan, small)}")
+
+
+@pytest.mark.parametrize("name", ["definition", "backtrack", "eager-unmerged"])
+def test_a_matcher_of_any_plan_equals_the_oracle(name: str) -> None:
+    for number in range(25):
+        said = against_oracle(as_it_comes(name), seeded_case(f"comes/{number}"))
+        assert said is None, f"{number}: {said}"
 
 
 @EVERY_PLAN

@@ -215,7 +215,7 @@ class _Kernel:
             with w.block("if i >= stop and i < segments[g + 1]:"):
                 w(f"why = {ctl.PAUSED}", "break")
             if self.options.keeps:
-                w(f"since_of[g] = since; alive_of[g] = {self.total()}", "since = i")
+                w(f"since_of[g] = alive_from; alive_of[g] = {self.total()}", "alive_from = i")
             w("g += 1", *(f"runs{s} = 0" for s in self.states))
             self.history.reset()
             with w.block("if i >= stop and g < len(segments) - 1:"):
@@ -253,7 +253,7 @@ class _Kernel:
         w(f"stop = ctl[{ctl.STOP}]; limit = ctl[{ctl.LIVE}]")
         self.history.prologue()
         if self.options.keeps:
-            w(f"since = ctl[{ctl.SINCE}]")
+            w(f"alive_from = ctl[{ctl.SINCE}]")
         if self.options.profile:
             w(f"evaluations = ctl[{ctl.EVALUATIONS}]; peak = ctl[{ctl.PEAK}]; merged = ctl[{ctl.MERGED}]")
         for s in self.states:
@@ -270,7 +270,7 @@ class _Kernel:
         w(f"ctl[{ctl.SEGMENT}] = g; ctl[{ctl.EVENT}] = i; ctl[{ctl.WHY}] = why")
         self.history.epilogue()
         if self.options.keeps:
-            w(f"ctl[{ctl.SINCE}] = since")
+            w(f"ctl[{ctl.SINCE}] = alive_from")
         if self.options.profile:
             w(f"ctl[{ctl.EVALUATIONS}] = evaluations; ctl[{ctl.PEAK}] = peak; ctl[{ctl.MERGED}] = merged")
         for s in self.states:
@@ -304,7 +304,7 @@ class _Kernel:
         if self.options.profile:
             self.measure_peak()
         if self.options.keeps:  # no run goes on: none that lives later has an event from before
-            w(f"if {self.total()} == 0:", "    since = i + 1")
+            w(f"if {self.total()} == 0:", "    alive_from = i + 1")
         self.history.after_event()
 
     def measure_peak(self) -> None:
