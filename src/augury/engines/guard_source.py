@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from augury.automaton import Action, Automaton
+from augury.engines.generated import allows, masks_of
 from augury.engines.register_source import RegisterCode, Walk, register_before
 from augury.engines.writer import Writer, conjunction
 from augury.expr.inputs import Inputs
@@ -97,8 +98,22 @@ class GuardCode:
     def allowed(self, place: int) -> Iterator[None]:
         """If the event at hand is one that the arc allows, as far as it decides by itself."""
         component = Part(Clause.COMPONENT, self.automaton.arcs[place].place)
-        with self.w.block(f"if m & {1 << self.bits[place]}:", component, *self.split.guards[place].of_event):
+        allowed = allows([self.bits[place]])
+        with self.w.block(f"if {allowed}:", component, *self.split.guards[place].of_event):
             yield
+
+    @property
+    def masks(self) -> tuple[str, ...]:
+        """The arguments that are masks."""
+        return tuple(f"mask{n}" for n in masks_of(self.bits))
+
+    def look(self) -> str:
+        """The statement that looks at an event's masks."""
+        return "; ".join(f"m{n} = mask{n}[i]" for n in masks_of(self.bits))
+
+    def nobodys(self) -> str:
+        """The condition that no arc is for the event at hand."""
+        return " and ".join(f"m{n} == 0" for n in masks_of(self.bits))
 
     def strategy(self, state: int) -> tuple[Part, ...]:
         """What decides whether a run in the state passes over an event."""
