@@ -799,26 +799,3 @@ def test_a_generator_may_name_the_keys(plan):
         "store",
         "tag",
     ]
-
-
-LONG = [
-    (64, "PATTERN SEQ(" + ", ".join(f"A a{i}" for i in range(64)) + ")"),
-    (64, "PATTERN SEQ(" + ", ".join(f"A+ a{i}[]" for i in range(32)) + ")"),
-    (65, "PATTERN SEQ(" + ", ".join(f"A a{i}" for i in range(65)) + ")"),
-    (66, "PATTERN SEQ(A x, " + ", ".join(f"~(B b{i})" for i in range(64)) + ", A y)"),
-]
-
-
-@pytest.mark.parametrize(("questions", "text"), LONG, ids=["singles", "series", "too many", "absences"])
-def test_a_pattern_too_long_for_the_engine_names_a_plan_that_takes_it(questions, text):
-    table = pa.table({"ts": range(66), "kind": ["A"] * 66})
-    query = ag.sase(f"{text} WITHIN 66")
-    given = {"time": "ts", "type": "kind", "output": "count"}
-    if questions <= 64:
-        assert query.match(table, **given).num_rows > 0
-        return
-    with pytest.raises(ag.QueryError, match=f"asks {questions} questions of each event") as caught:
-        query.match(table, **given)
-    assert caught.value.hint.startswith('plan="definition" takes any number')
-    some = table.slice(0, 3)
-    assert query.match(some, plan="definition", **given).num_rows == (2 if "~" in text else 0)

@@ -84,7 +84,7 @@ class Evaluation(eager.Evaluation):
         path = [self.array("i4", path_room) for _ in range(2)]
         control = self.array("i8", ctl.size(0))
         control[ctl.LIVE], control[ctl.STOP] = self.max_runs, BUDGET if self.fast else BUDGET >> 10
-        fixed = [self.listed(self.batch.segments), self.mask, self.listed(self.batch.lows)]
+        fixed = [self.listed(self.batch.segments), *self.masks, self.listed(self.batch.lows)]
         if self.batch.breaks is not None:
             fixed.append(self.listed(self.batch.breaks))
         if self.below is not None:

@@ -97,7 +97,7 @@ class _Kernel:
         ]
         constants = self.inputs.arguments()
         names = [
-            *("ctl", "segments", "mask", "lows"),
+            *("ctl", "segments", *self.guards.masks, "lows"),
             *(("breaks",) if self.automaton.breaks else ()),
             *(("below",) if self.bounded else ()),
             *(name for name, _, _ in columns),
@@ -117,7 +117,7 @@ class _Kernel:
         """The run that the event starts, if it begins the first component."""
         ((place, arc),) = self.automaton.leaving(0)
         w = self.w
-        w("i = start; m = mask[i]; depth = 0; reads += 1")
+        w("i = start", self.guards.look(), "depth = 0; reads += 1")
         guard = self.split.guards[place]
         with self.guards.allowed(place), w.maybe(self.guards.holds(guard, "reg", "depth"), *guard.of_run):
             self.push(arc.target, Action.BEGIN)
@@ -179,7 +179,7 @@ class _Kernel:
             if self.automaton.breaks:
                 with w.about(Part(Clause.STRATEGY), Part(Clause.PARTITION)):
                     w("if breaks[i]:", "    break")
-            w("m = mask[i]; reads += 1")
+            w(self.guards.look(), "reads += 1")
             for s in self.states:
                 here = Part(Clause.COMPONENT, self.automaton.places[s - 1])
                 with w.block(f"{'if' if s == self.states[0] else 'elif'} state == {s}:", here):

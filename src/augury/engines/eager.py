@@ -11,6 +11,7 @@ from the graph, arrays grow if they must, and the kernel goes on where it stoppe
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from augury.engines import absence
 from augury.engines.batch import COMPILED_FROM, prepare
 from augury.engines.compiling import compiled_source, plain
 from augury.engines.eager_source import eager_source
-from augury.engines.generated import Options, Source
+from augury.engines.generated import Options, Source, split_by_word
 from augury.engines.host import Host
 from augury.engines.kernels import control as ctl
 from augury.engines.kernels import graph, runs
@@ -52,7 +53,12 @@ Ints = npt.NDArray[np.int64]
 PAUSE = 1 << 20  # events between two looks at the world, at most
 PATIENCE = 0.2  # seconds between them, about: an interrupt is heard then
 SOON = 0.3  # seconds of uncompiled work after which the compiler is weighed
-WORTH = 1.0  # seconds of it still to come for which compiling and starting again is worth its time
+WORTH = (
+    1.0  # seconds of it still to come for which compiling a short kernel and starting again is worth its time
+)
+SHORT = 200  # lines of a short kernel; the time to compile grows with the power 1.6 of them
+LONG = 600  # lines from which a kernel starts uncompiled however many events there are, …
+TOO_LONG = 2500  # … and from which it is never compiled: the compiler would take minutes
 PIECE = 1 << 20  # bound events in one piece of output
 MAX_NODES = 200_000_000  # 3.2 GB of nodes, or of counts
 
@@ -174,7 +180,6 @@ class Evaluation(Host):
         self.max_nodes = max_nodes
         super().__init__(fast=table.num_rows >= COMPILED_FROM if fast is None else fast)
         self.hurries = fast is None and not self.fast and not profile
-        self.begun = time.monotonic()
         self.measures = Measures(events=table.num_rows)
         query = plan.query
         self._known: dict[str, Column] = {}
@@ -192,13 +197,17 @@ class Evaluation(Host):
         self.source = self._written(self.options, self.inputs)
         if self.inputs.needs_python:  # what calls Python is Python, with its numbers
             self.fast = self.hurries = False
+        elif fast is None and self.source.length >= (TOO_LONG if profile else LONG):
+            self.fast, self.hurries = False, self.source.length < TOO_LONG
         bound = self.inputs.bind(
             {str(k): (c, typed(e)) for k, (c, e) in enumerate(zip(columns, plan.split.columns, strict=True))}
         )
         self.bound = bound
         masks = self._masks()
-        self.useful = masks != 0  # rows that some arc may use
-        self.mask = self._gathered(self._started(masks[self.batch.order]))
+        self.useful = np.zeros(table.num_rows if keeps else 0, np.bool_)  # rows that some arc may use
+        for mask in masks if keeps else ():
+            self.useful[self.batch.order] |= mask != 0
+        self.masks = [self._gathered(mask) for mask in self._started(masks)]
         self.arguments: list[Any] = []
         for _, k, is_null in self.source.columns:
             column = bound.columns[str(k)]
@@ -209,6 +218,7 @@ class Evaluation(Host):
         # they are. Where nobody asks, all may be.
         self.since = self.batch.segments[:-1]
         self.alive = np.ones(len(self.since), np.int64)
+        self.begun = time.monotonic()
 
     def _written(self, options: Options, inputs: Inputs) -> Source:
         plan = self.plan
@@ -248,18 +258,18 @@ class Evaluation(Host):
             self._typed[name] = truth(evaluate(test, self._column, self.table.num_rows))
         return self._typed[name]
 
-    def _masks(self) -> npt.NDArray[Any]:
-        """For each row the arcs that it allows, by bit."""
-        width = max(self.source.bits) + 1
-        dtype = next(np.dtype(f"u{n}") for n in (1, 2, 4, 8) if width <= 8 * n)
-        mask = np.zeros(self.table.num_rows, dtype)
-        for arc, guard, bit in zip(
-            self.plan.automaton.arcs, self.plan.split.guards, self.source.bits, strict=True
-        ):
-            if bit < 0:
-                continue
-            mask |= self._allowed(arc, guard).astype(dtype) << dtype.type(bit)
-        return mask
+    def _masks(self) -> list[npt.NDArray[Any]]:
+        """For each kernel index the arcs that its event allows, by bit."""
+        arcs, guards, bits = self.plan.automaton.arcs, self.plan.split.guards, self.source.bits
+        masks = []
+        for held, size in split_by_word(bits):
+            dtype = np.dtype(f"u{size}")
+            mask = np.zeros(self.table.num_rows, dtype)
+            for arc, guard, bit in zip(arcs, guards, bits, strict=True):
+                if bit in held:
+                    mask |= self._allowed(arc, guard).astype(dtype) << dtype.type(bit - held[0])
+            masks.append(mask[self.batch.order])
+        return masks
 
     def _allowed(self, arc: Arc, guard: Guard) -> npt.NDArray[np.bool_]:
         assert arc.component is not None
@@ -297,16 +307,16 @@ class Evaluation(Host):
         found = take(found, place)
         return Column(found.values, among if found.valid is None else among & found.valid)
 
-    def _started(self, mask: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The masks by kernel index, without the runs that this share does not start."""
+    def _started(self, masks: list[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+        """The masks without the runs that this share does not start."""
         low, high = self.share.starts
         outside = None if self.barred is None else self.barred[self.batch.order]
         if self.share.starts != ALWAYS:
             other = (self.batch.times < low) | (self.batch.times > high)
             outside = other if outside is None else outside | other
-        if outside is not None:
-            mask[outside] &= ~mask.dtype.type(self.begins)
-        return mask
+        if outside is not None:  # the first arc begins, so it is in the first mask
+            masks[0][outside] &= ~masks[0].dtype.type(self.begins)
+        return masks
 
     @property
     def begins(self) -> int:
@@ -370,7 +380,7 @@ class Evaluation(Host):
             why = kernel(
                 control,
                 segments,
-                self.mask,
+                *self.masks,
                 lows,
                 *breaks,
                 *below,
@@ -409,7 +419,7 @@ class Evaluation(Host):
             self.since, self.alive = (np.array(a, np.int64) for a in kept)
         if self.options.profile:
             self.measures.peak_buffered_events = self._peak_in_window(store.bound_events())
-            inputs = (self.mask, segments, lows, self.batch.order, self.batch.times, *breaks, *below)
+            inputs = (*self.masks, segments, lows, self.batch.order, self.batch.times, *breaks, *below)
             held = (*inputs, *self.arguments, *arrays.values(), *store.arrays())
             self.measures.peak_bytes = sum(map(size_of, held))
 
@@ -421,7 +431,7 @@ class Evaluation(Host):
     def reconsider(self, done: float) -> None:
         """Whether to go on uncompiled, this share of the work being done."""
         spent = time.monotonic() - self.begun
-        if self.hurries and spent > SOON and spent * (1 - done) > WORTH * done:
+        if self.hurries and spent > SOON and spent * (1 - done) > worth_of(self.source) * done:
             raise Slow
 
     def live(self, control: Any) -> int:
@@ -494,7 +504,9 @@ class Evaluation(Host):
             found = self.surviving(piece)
             if len(found):
                 yield found
-            if self.hurries and time.monotonic() - self.begun > WORTH:  # how many there will be nobody knows
+            if self.hurries and time.monotonic() - self.begun > worth_of(
+                self.source
+            ):  # how many there will be nobody knows
                 raise Slow
 
     def surviving(self, found: Matches) -> Matches:
@@ -505,6 +517,11 @@ class Evaluation(Host):
                 if not good.all():
                     found = absence.chosen_matches(found, good)
         return found
+
+
+def worth_of(source: Source) -> float:
+    """The seconds of work for which compiling a kernel is worth its time."""
+    return WORTH * max(1.0, math.pow(source.length / SHORT, 1.6))
 
 
 def _next_stretch(events: int, seconds: float) -> int:

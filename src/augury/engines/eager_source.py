@@ -18,7 +18,7 @@ from contextlib import contextmanager
 
 from augury.automaton import Action, Arc, Automaton
 from augury.engines.count_source import CountHistory
-from augury.engines.generated import Array, Options, Source
+from augury.engines.generated import Array, Options, Source, allows
 from augury.engines.guard_source import GuardCode, Ways
 from augury.engines.history_source import GraphHistory
 from augury.engines.kernels import control as ctl
@@ -223,7 +223,7 @@ class _Kernel:
         self.epilogue()
         constants = self.inputs.arguments()
         names = [
-            *("ctl", "segments", "mask", "lows"),
+            *("ctl", "segments", *self.guards.masks, "lows"),
             *(("breaks",) if self.automaton.breaks else ()),
             *(("below",) if self.options.bounded else ()),
             *(("since_of", "alive_of") if self.options.keeps else ()),
@@ -282,9 +282,9 @@ class _Kernel:
 
     def event(self) -> None:
         w = self.w
-        w("m = mask[i]")
+        w(self.guards.look())
         if all(self.ways(s).stays != "False" for s in self.states):
-            with w.block("if m == 0:"):
+            with w.block(f"if {self.guards.nobodys()}:"):
                 w("i += 1", "continue")
         if self.automaton.breaks:
             with w.block("if breaks[i]:", Part(Clause.STRATEGY), Part(Clause.PARTITION)):
@@ -398,9 +398,11 @@ class _Kernel:
 
     def state(self, s: int) -> None:
         ways = self.ways(s)
-        bits = sum(1 << self.bits[i] for i in (ways.take, ways.begin, *ways.ends) if i is not None)
+        asked = allows(self.bits[i] for i in (ways.take, ways.begin, *ways.ends) if i is not None)
         here = Part(Clause.COMPONENT, self.automaton.places[s - 1])
-        occupied = f"if runs{s} > 0:" if ways.stays == "False" else f"if runs{s} > 0 and m & {bits}:"
+        if " or " in asked:
+            asked = f"({asked})"
+        occupied = f"if runs{s} > 0:" if ways.stays == "False" else f"if runs{s} > 0 and {asked}:"
         with self.w.block(occupied, here):
             if self.is_list(s):
                 self.list_state(s, ways)

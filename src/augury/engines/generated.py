@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from augury.errors import one_line
@@ -28,10 +29,15 @@ class Source:
     text: str
     columns: tuple[tuple[str, int, bool], ...]  # (name, derived column, whether it is the null mask)
     arrays: tuple[Array, ...]
-    bits: tuple[int, ...]  # by arc: its place in the mask, -1 for none
+    bits: tuple[int, ...]  # by arc: its place in the masks, -1 for none
     constants: tuple[str, ...]  # what the expressions read besides
     registers: tuple[Register, ...]  # by their numbers
     origins: tuple[tuple[Part, ...], ...]  # by line of the text: what of the pattern it was written for
+
+    @property
+    def length(self) -> int:
+        """Its lines."""
+        return len(self.origins)
 
     def words(self, pattern: Pattern) -> list[str]:
         """By line of the text: what the query says there."""
@@ -40,6 +46,31 @@ class Source:
             for origin in set(self.origins)
         }
         return [said[origin] for origin in self.origins]
+
+
+WORD = 64  # arcs of one mask
+
+
+def masks_of(bits: Sequence[int]) -> list[str]:
+    """The numbers of an event's masks, as they end in names: of the first "", then "1" and so on."""
+    return [str(word or "") for word in range(max(bits) // WORD + 1)]
+
+
+def allows(bits: Iterable[int]) -> str:
+    """The condition that the event at hand is one for any of these bits."""
+    found: dict[int, int] = {}
+    for bit in sorted(bits):
+        word, place = divmod(bit, WORD)
+        found[word] = found.get(word, 0) | 1 << place
+    return " or ".join(f"m{word or ''} & {those}" for word, those in found.items())
+
+
+def split_by_word(bits: Sequence[int]) -> Iterator[tuple[range, int]]:
+    """For each mask the bits that it holds, and of how many bytes it is."""
+    many = max(bits) + 1
+    for first in range(0, many, WORD):
+        held = range(first, min(first + WORD, many))
+        yield held, next(n for n in (1, 2, 4, 8) if len(held) <= 8 * n)
 
 
 @dataclass(frozen=True, slots=True)

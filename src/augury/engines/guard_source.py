@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from augury.automaton import Action, Automaton
+from augury.engines.generated import allows, masks_of
 from augury.engines.register_source import RegisterCode, Walk, register_before
 from augury.engines.writer import Writer, conjunction
-from augury.errors import QueryError
 from augury.expr.inputs import Inputs
 from augury.expr.source import Emitter
 from augury.expr.tree import Agg, At, Expr, children
@@ -34,9 +34,6 @@ class Ways:
     stays: str = "False"  # when a run passes over the event
 
 
-MOST_ARCS = 64  # the bits of a mask
-
-
 class GuardCode:
     """Writes guards as conditions over registers; tests that walk a history are written before them."""
 
@@ -54,12 +51,6 @@ class GuardCode:
         self.automaton = automaton
         self.split = split
         asking = [i for i, arc in enumerate(automaton.arcs) if arc.asks]
-        if len(asking) > MOST_ARCS:
-            raise QueryError(
-                f"the pattern asks {len(asking)} questions of each event, and the engine takes {MOST_ARCS}: one for "
-                "each component, two for a Kleene component",
-                hint='plan="definition" takes any number, at its own pace',
-            )
         self.bits = [asking.index(i) if arc.asks else -1 for i, arc in enumerate(automaton.arcs)]
         self.variables = [c.var for c in automaton.components]
         self.code = code
@@ -107,8 +98,22 @@ class GuardCode:
     def allowed(self, place: int) -> Iterator[None]:
         """If the event at hand is one that the arc allows, as far as it decides by itself."""
         component = Part(Clause.COMPONENT, self.automaton.arcs[place].place)
-        with self.w.block(f"if m & {1 << self.bits[place]}:", component, *self.split.guards[place].of_event):
+        allowed = allows([self.bits[place]])
+        with self.w.block(f"if {allowed}:", component, *self.split.guards[place].of_event):
             yield
+
+    @property
+    def masks(self) -> tuple[str, ...]:
+        """The arguments that are masks."""
+        return tuple(f"mask{n}" for n in masks_of(self.bits))
+
+    def look(self) -> str:
+        """The statement that looks at an event's masks."""
+        return "; ".join(f"m{n} = mask{n}[i]" for n in masks_of(self.bits))
+
+    def nobodys(self) -> str:
+        """The condition that no arc is for the event at hand."""
+        return " and ".join(f"m{n} == 0" for n in masks_of(self.bits))
 
     def strategy(self, state: int) -> tuple[Part, ...]:
         """What decides whether a run in the state passes over an event."""

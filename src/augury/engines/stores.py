@@ -225,7 +225,7 @@ class CountStore:
         e = self.evaluation
         ((begin, _),) = e.plan.automaton.leaving(0)
         begins: npt.NDArray[np.bool_] = (
-            np.array(e.mask, np.uint64) & np.uint64(1 << e.source.bits[begin]) != 0
+            np.array(e.masks[0], np.uint64) & np.uint64(1 << e.source.bits[begin]) != 0
         )
         return begins
 

@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections.abc import Iterable
 
+from augury.engines.generated import allows, masks_of
 from augury.explain.told import Kernel, Told
 from augury.explain.words import (
     WIDTH,
@@ -58,10 +59,13 @@ def _names(told: Told, made: Kernel) -> Iterable[tuple[str, str]]:
     """What the names in the text mean."""
     source, shape = made.source, told.outline
     text = source.text
-    yield "i, m", "the event at hand, and its mask"
+    yield (
+        ", ".join(["i", *(f"m{n}" for n in masks_of(source.bits))]),
+        "the event at hand, and its mask" + ("s" if len(masks_of(source.bits)) > 1 else ""),
+    )
     for arc, bit in zip(shape.automaton.arcs, source.bits, strict=True):
         if bit >= 0:
-            yield f"m & {1 << bit}", f"it is one for “{arc_name(arc)}”, as far as it decides by itself"
+            yield allows([bit]), f"it is one for “{arc_name(arc)}”, as far as it decides by itself"
     for name, column, is_null in source.columns:
         what = column_of_event(shape.split.columns[column], told.pattern)
         yield f"{name}[i]", f"whether it has no {what}" if is_null else f"its {what}"
