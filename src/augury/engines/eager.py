@@ -373,6 +373,8 @@ class Evaluation(Host):
         self.measures.run_evaluations = int(control[ctl.EVALUATIONS])
         self.measures.peak_runs = int(control[ctl.PEAK])
         self.measures.runs_merged = int(control[ctl.MERGED])
+        self.measures.runs_begun = int(control[ctl.BEGUN])
+        self.measures.run_steps = int(control[ctl.STEPS])
         store.finish(control)
         if self.options.profile:
             self.measures.peak_buffered_events = self._peak_in_window(store.bound_events())

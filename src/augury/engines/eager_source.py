@@ -251,6 +251,7 @@ class _Kernel:
         self.history.prologue()
         if self.options.profile:
             w(f"evaluations = ctl[{ctl.EVALUATIONS}]; peak = ctl[{ctl.PEAK}]; merged = ctl[{ctl.MERGED}]")
+            w(f"started = ctl[{ctl.BEGUN}]; steps = ctl[{ctl.STEPS}]")
         for s in self.states:
             base = ctl.STATES + 3 * s
             w(f"runs{s} = ctl[{base}]")
@@ -266,6 +267,7 @@ class _Kernel:
         self.history.epilogue()
         if self.options.profile:
             w(f"ctl[{ctl.EVALUATIONS}] = evaluations; ctl[{ctl.PEAK}] = peak; ctl[{ctl.MERGED}] = merged")
+            w(f"ctl[{ctl.BEGUN}] = started; ctl[{ctl.STEPS}] = steps")
         for s in self.states:
             base = ctl.STATES + 3 * s
             w(f"ctl[{base}] = runs{s}")
@@ -276,7 +278,8 @@ class _Kernel:
     def event(self) -> None:
         w = self.w
         w("m = mask[i]")
-        if all(self.ways(s).stays != "False" for s in self.states):
+        skips = all(self.ways(s).stays != "False" for s in self.states)
+        if skips and not self.options.profile:  # who measures looks at the runs after each event
             with w.block("if m == 0:"):
                 w("i += 1", "continue")
         if self.automaton.breaks:
@@ -295,19 +298,18 @@ class _Kernel:
             if self.options.clear:
                 w(*(f"runs{s} = 0" for s in self.states))
         if self.options.profile:
-            self.measure_peak()
+            self.measure()
         self.history.after_event()
 
-    def measure_peak(self) -> None:
+    def measure(self) -> None:
         """Runs that have expired are not live, though they may still be there."""
         w = self.w
-        with w.block(f"if {self.total()} > peak:"):
-            for s in self.states if self.options.windowed else ():
-                if self.is_list(s):
-                    self.prune(s)
-                else:
-                    w(f"if s{s}_new < low:", f"    runs{s} = 0")
-            w(f"peak = max(peak, {self.total()})")
+        for s in self.states if self.options.windowed else ():
+            if self.is_list(s):
+                self.prune(s)
+            else:
+                w(f"if s{s}_new < low:", f"    runs{s} = 0")
+        w(f"alive = {self.total()}", "steps += alive", "peak = max(peak, alive)")
 
     def fresh(self) -> str:
         """How many runs may come out of one event."""
@@ -353,6 +355,8 @@ class _Kernel:
         guard = self.split.guards[place]
         with self.guards.allowed(place), self.w.maybe(self.holds(guard, "reg", "0"), *guard.of_run):
             self.history.begin("node")
+            if self.options.profile:
+                self.w("started += 1")
             self.enter(self.automaton.arcs[place], "node", "i")
 
     def forward(self, arc: Arc, node: str, newest: str) -> None:
