@@ -1,8 +1,7 @@
 """The words that a generated kernel and its host exchange: one small array of integers, by place."""
 
-SEGMENT, EVENT, NODES, ROOTS, WHY, STOP, LIVE, EVALUATIONS, PEAK, MERGED, HEAD, TAIL, USED, NEED, BEGUN, STEPS = (
-    range(16)
-)
+SEGMENT, EVENT, NODES, ROOTS, WHY, STOP, LIVE, EVALUATIONS, PEAK, MERGED, HEAD, TAIL, USED, NEED = range(14)
+BEGUN, STEPS = 14, 15
 STATES = (
     16  # from here on three words for each state: runs, and of a state with one run its node and newest start
 )
