@@ -14,6 +14,8 @@ class Measures:
     run_evaluations: int = 0  # of those that a run and an event decide
     peak_runs: int = 0
     runs_merged: int = 0
+    runs_begun: int = 0  # by events that begin the first component
+    run_steps: int = 0  # over all events of the runs that are alive after it, in its partition
     nodes: int = 0
     peak_nodes: int = 0
     peak_buffered_events: int = 0

@@ -68,6 +68,8 @@ class Cost:
 
     predicate_evaluations: int = 0
     peak_runs: int = 0
+    runs_begun: int = 0
+    run_steps: int = 0
 
 
 @dataclass(frozen=True)
@@ -333,11 +335,13 @@ def positive_matches(stream: Stream, max_runs: int | None = None) -> Iterator[Bo
         begun = begin(stream, (), row)
         if begun is not None:
             stepped.append(entered(stream, begun))
+            stream.cost.runs_begun += 1
         if max_runs is not None and len(stepped) > max_runs:
             raise LimitError(too_many_runs(stream, len(stepped), max_runs))
         stream.cost.peak_runs = max(stream.cost.peak_runs, len(stepped))
         yield from (r.bound for r in stepped if r.bound[-1][-1] == row and is_complete(stream, r))
         runs = [r for r in stepped if r.inside or r.at < len(stream.query.pattern.positives)]
+        stream.cost.run_steps += len(runs)
 
 
 def too_many_runs(stream: Stream, live: int, max_runs: int) -> str:

@@ -82,3 +82,29 @@ def test_dropped_rows_are_counted() -> None:
     with pytest.warns(ag.DataWarning):
         measures = ag.sase("PATTERN SEQ(E a, E b)").profile(table, time="ts", bad_rows="drop")[1]
     assert (measures["bad_rows"], measures["events"]) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "strategy", ["skip_till_any_match", "skip_till_next_match", "strict_contiguity", "partition_contiguity"]
+)
+@pytest.mark.parametrize("output", ["all", "count"])
+def test_runs_are_counted_after_each_event_as_the_definition_has_them(strategy: str, output: str) -> None:
+    query = ag.sase(
+        f"PATTERN SEQ(A+ a[], B b, C c) WHERE {strategy}(a[], b, c) {{ [one] AND a[i].x >= a[i-1].x }} WITHIN 5"
+    )
+    kinds = "XABAXCABBXXXXXXXABCCAXBBCC"
+    table = events(kinds, x=[3 + n % 4 for n in range(len(kinds))], one=[1] * len(kinds))
+    given = {"time": "ts", "type": "kind", "output": output}
+    told = {plan: query.profile(table, plan=plan, **given)[1] for plan in PLANS}
+    assert told["definition"]["runs_begun"] == kinds.count("A")
+    for name in ("runs_begun", "run_steps"):
+        assert told["eager-unmerged"][name] == told["definition"][name] > 0
+    assert told["eager"]["runs_begun"] == kinds.count("A")
+    assert 0 < told["eager"]["run_steps"] <= told["definition"]["run_steps"]
+
+
+def test_a_run_is_alive_until_its_window_ends() -> None:
+    query = ag.sase("PATTERN SEQ(A a, B b) WITHIN 4")
+    for plan in ("definition", "eager", "eager-unmerged"):
+        measures = query.profile(events("AXXXXXX"), time="ts", type="kind", plan=plan)[1]
+        assert measures["run_steps"] == 4

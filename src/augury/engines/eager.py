@@ -414,6 +414,8 @@ class Evaluation(Host):
         self.measures.run_evaluations = int(control[ctl.EVALUATIONS])
         self.measures.peak_runs = int(control[ctl.PEAK])
         self.measures.runs_merged = int(control[ctl.MERGED])
+        self.measures.runs_begun = int(control[ctl.BEGUN])
+        self.measures.run_steps = int(control[ctl.STEPS])
         store.finish(control)
         if kept:
             self.since, self.alive = (np.array(a, np.int64) for a in kept)

@@ -256,6 +256,7 @@ class _Kernel:
             w(f"alive_from = ctl[{ctl.SINCE}]")
         if self.options.profile:
             w(f"evaluations = ctl[{ctl.EVALUATIONS}]; peak = ctl[{ctl.PEAK}]; merged = ctl[{ctl.MERGED}]")
+            w(f"started = ctl[{ctl.BEGUN}]; steps = ctl[{ctl.STEPS}]")
         for s in self.states:
             base = ctl.STATES + 3 * s
             w(f"runs{s} = ctl[{base}]")
@@ -273,6 +274,7 @@ class _Kernel:
             w(f"ctl[{ctl.SINCE}] = alive_from")
         if self.options.profile:
             w(f"ctl[{ctl.EVALUATIONS}] = evaluations; ctl[{ctl.PEAK}] = peak; ctl[{ctl.MERGED}] = merged")
+            w(f"ctl[{ctl.BEGUN}] = started; ctl[{ctl.STEPS}] = steps")
         for s in self.states:
             base = ctl.STATES + 3 * s
             w(f"ctl[{base}] = runs{s}")
@@ -283,7 +285,8 @@ class _Kernel:
     def event(self) -> None:
         w = self.w
         w(self.guards.look())
-        if all(self.ways(s).stays != "False" for s in self.states):
+        skips = all(self.ways(s).stays != "False" for s in self.states)
+        if skips and not self.options.profile:  # who measures looks at the runs after each event
             with w.block(f"if {self.guards.nobodys()}:"):
                 w("i += 1", "continue")
         if self.automaton.breaks:
@@ -302,21 +305,20 @@ class _Kernel:
             if self.options.clear:
                 w(*(f"runs{s} = 0" for s in self.states))
         if self.options.profile:
-            self.measure_peak()
+            self.measure()
         if self.options.keeps:  # no run goes on: none that lives later has an event from before
             w(f"if {self.total()} == 0:", "    alive_from = i + 1")
         self.history.after_event()
 
-    def measure_peak(self) -> None:
+    def measure(self) -> None:
         """Runs that have expired are not live, though they may still be there."""
         w = self.w
-        with w.block(f"if {self.total()} > peak:"):
-            for s in self.states if self.options.windowed else ():
-                if self.is_list(s):
-                    self.prune(s)
-                else:
-                    w(f"if s{s}_new < low:", f"    runs{s} = 0")
-            w(f"peak = max(peak, {self.total()})")
+        for s in self.states if self.options.windowed else ():
+            if self.is_list(s):
+                self.prune(s)
+            else:
+                w(f"if s{s}_new < low:", f"    runs{s} = 0")
+        w(f"alive = {self.total()}", "steps += alive", "peak = max(peak, alive)")
 
     def fresh(self) -> str:
         """How many runs may come out of one event."""
@@ -362,6 +364,8 @@ class _Kernel:
         guard = self.split.guards[place]
         with self.guards.allowed(place), self.w.maybe(self.holds(guard, "reg", "0"), *guard.of_run):
             self.history.begin("node")
+            if self.options.profile:
+                self.w("started += 1")
             self.enter(self.automaton.arcs[place], "node", "i")
 
     def forward(self, arc: Arc, node: str, newest: str) -> None:

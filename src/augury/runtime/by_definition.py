@@ -34,6 +34,8 @@ class Definition:
                 events=table.num_rows,
                 run_evaluations=cost.predicate_evaluations,
                 peak_runs=cost.peak_runs,
+                runs_begun=cost.runs_begun,
+                run_steps=cost.run_steps,
                 **kept,
             )
         )
