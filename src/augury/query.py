@@ -310,15 +310,24 @@ def from_json(text: str) -> Query:
     return sase(data["text"], **values)
 
 
-def expand(table: Any, query: Query | None = None, *, match_id: bool = False) -> pa.Table:
-    """The rows of `output="all"` from a table of `output="compressed"`.
+def expand(table: Any, query: Query | None = None, *, match_id: bool = False) -> Any:
+    """The rows of `output="all"` from a table of `output="compressed"`, or from a Spark DataFrame.
 
-    The table remembers its query in its schema's metadata; where that was lost, pass the query.
+    The table remembers its query in its schema's metadata; where that was lost, pass the query. A DataFrame
+    remembers nothing.
     """
     from augury.match.compressed import QUERY
     from augury.runtime.expanding import expand as expand_rows
+    from augury.runtime.frames import is_frame
     from augury.schema import as_table
 
+    if is_frame(table):
+        from augury.runtime.spark_expand import expand_frame
+
+        if query is None:
+            raise DataError("a DataFrame does not say which query made it; pass it: ag.expand(df, query)")
+        with locating(query.text):
+            return expand_frame(table, query.pattern, match_id=match_id)
     rows = as_table(table)
     if query is None:
         stored = (rows.schema.metadata or {}).get(QUERY)

@@ -23,7 +23,8 @@ def blocks(page):
     [page for page in PAGES if any(blocks(page))],
     ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
-def test_blocks_run(page):
+def test_blocks_run(page, spark):
+    assert spark is not None  # the session that is active: a block that asks for one gets it
     namespace = {"__name__": "__main__"}
     for _, code in blocks(page):
         exec(compile(code, str(page), "exec"), namespace)

@@ -106,6 +106,11 @@ def register(user: UserFunction) -> None:
     _registered[user.name] = user
 
 
+def every() -> tuple[UserFunction, ...]:
+    """All that are registered."""
+    return tuple(_registered.values())
+
+
 def called(exprs: Iterable[Expr]) -> tuple[UserFunction, ...]:
     """The registered functions that are called in these."""
     names = dict.fromkeys(node.fn for expr in exprs for node in walk(expr) if isinstance(node, Call))

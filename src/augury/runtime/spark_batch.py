@@ -29,7 +29,7 @@ from augury.runtime.spark_worker import Task
 from augury.runtime.table import Options, met
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 BAD_ROWS = "augury.bad_rows"
 _observed: WeakKeyDictionary[DataFrame, Any] = WeakKeyDictionary()
@@ -124,7 +124,7 @@ def _that_count(rows: DataFrame, query: Resolved, options: Options, named: Any) 
     time = named(query.roles.time)
     observed = None
     if options.bad_rows == "drop":
-        functions, observation = _for(rows)
+        functions, observation = api_of(rows)
         observed = observation()
         rows = rows.observe(observed, functions.expr(f"count_if({time} IS NULL)").alias(BAD_ROWS))
         rows = rows.filter(f"{time} IS NOT NULL")
@@ -134,12 +134,12 @@ def _that_count(rows: DataFrame, query: Resolved, options: Options, named: Any) 
     return rows, observed
 
 
-def _for(df: DataFrame) -> tuple[Any, Any]:
-    """The functions and the Observation that go with a DataFrame.
+def api_of(known: DataFrame | SparkSession) -> tuple[Any, Any]:
+    """The functions and the Observation that go with a DataFrame or a session.
 
     Spark Connect has its own, and both kinds may live in one process.
     """
-    if type(df).__module__.startswith("pyspark.sql.connect."):
+    if type(known).__module__.startswith("pyspark.sql.connect."):
         from pyspark.sql.connect import functions as remote
         from pyspark.sql.connect.observation import Observation as RemoteObservation
 

@@ -48,25 +48,26 @@ class Task:
     def _with_times(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         """The rows; once one has no time there are none any more, but all such are counted."""
         name = self.query.roles.time
+        schema = self.reads
+        if self.groups is not None:
+            schema = schema.append(pa.field(self.groups.column, pa.int64()))
         bad = 0
         for batch in batches:
-            table = self._named(batch)
+            table = named(batch, schema)
             bad += table.column(name).null_count
             if not bad:
                 yield table
         if bad:
             raise DataError(f'{no_time(bad, name)}; mend them, or drop them with bad_rows="drop"')
 
-    def _named(self, batch: pa.RecordBatch) -> pa.Table:
-        """A batch under the columns' own names and in their types: the session's zone is taken off."""
-        schema = self.reads
-        if self.groups is not None:
-            schema = schema.append(pa.field(self.groups.column, pa.int64()))
-        columns = [
-            column if column.type == field.type else column.cast(field.type)
-            for column, field in zip(batch.columns, schema, strict=True)
-        ]
-        return pa.Table.from_arrays(columns, schema=schema)
+
+def named(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
+    """A batch under the columns' own names and in their types: the session's zone is taken off."""
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _given(engine: object, found: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:

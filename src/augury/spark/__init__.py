@@ -1,6 +1,7 @@
 """`ag.spark`: what only users of Spark need. Importing it loads no PySpark.
 
     session()           a quiet local session, or the one that is there
+    register(spark)     `augury_match` in this session's SQL
     bad_rows(result)    how many rows `match(..., bad_rows="drop")` dropped
 
 `query.match(df, ...)` needs nothing of this: it takes a DataFrame of any session.
@@ -13,9 +14,21 @@ from typing import TYPE_CHECKING
 from augury.spark.local import session
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["bad_rows", "session"]
+__all__ = ["bad_rows", "register", "session"]
+
+
+def register(spark: SparkSession) -> None:
+    """Make `augury_match` known to the session's SQL, with the functions that `ag.function` knows now.
+
+    SELECT * FROM augury_match(TABLE(events) PARTITION BY (user), 'PATTERN ...', time => 'ts', type => 'kind')
+    """
+    from augury.expr.functions import every
+    from augury.runtime.spark_batch import api_of
+    from augury.spark.table_function import knowing
+
+    spark.udtf.register("augury_match", api_of(spark)[0].udtf(knowing(every())))
 
 
 def bad_rows(result: DataFrame) -> int:

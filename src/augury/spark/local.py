@@ -71,6 +71,7 @@ def _started(cores: int, memory: str, config: Mapping[str, str]) -> SparkSession
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # asked again whenever a function is sent
         spark = builder.getOrCreate()
     atexit.register(_stop, spark)
+    _quieten()
     _say(
         f"started a local Spark {spark.version}: {cores} cores, {settings['spark.driver.memory']} of memory, "
         f"Java {java.version} of {java.origin}, log in {folder / 'spark.log'}"
@@ -142,6 +143,14 @@ def _environment(**values: str) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+def _quieten() -> None:
+    """PySpark prints what it raises, too: pages of JSON. The exception says all of it."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
 
 
 def _stop(spark: SparkSession) -> None:
