@@ -166,10 +166,12 @@ class Evaluation(Host):
         profile: bool = False,
         fast: bool | None = None,
         share: Share = EVERYTHING,
+        keep: Callable[[Iterator[Matches]], list[Matches]] = list,
     ) -> None:
         self.plan = plan
         self.table = table
         self.share = share
+        self.keep = keep  # holds matches until all are known, as long as there is room
         self.max_runs = max_runs
         self.max_nodes = max_nodes
         super().__init__(fast=table.num_rows >= COMPILED_FROM if fast is None else fast)
