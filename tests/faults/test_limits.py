@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -83,3 +84,61 @@ def test_an_interrupt_stops_a_compiled_kernel_and_an_uncompiled_one(rows, warm) 
         check=True,
     )
     assert done.stdout == "stopped\n", done.stderr
+
+
+MANY = "PATTERN SEQ(E+ a[], E b)"  # of n events there are 2**n matches, about
+
+
+def limited(text: str, output: str, how: How, *, match_id: bool = False, room: int = 50_000_000) -> Engine:
+    table = rising(8)
+    columns = Columns.of(table.schema)
+    query = resolve(ag.sase(text).pattern, columns, roles_of(columns, "ts", None, "k"))
+    schema = output_schema(query, table.schema, output, match_id=match_id, time=pa.int64())
+    asked = Engine(query, schema, output, how, match_id=match_id)
+    asked.room = Room(limit=room)
+    return asked
+
+
+@pytest.mark.parametrize("plan", ["eager", "backtrack"])
+def test_matches_that_wait_for_their_names_take_room_too(plan: str) -> None:
+    """A match_id counts equal matches, so all of them are held before the first row is made."""
+    asked = limited(MANY, "all", How(plan, fast=True), match_id=True)
+    with pytest.raises(
+        ag.LimitError, match=r"^the first \d+ matches take 0\.1 GB, and results may take 0\.1 GB"
+    ):
+        asked.whole(rising(400))
+
+
+def test_matches_that_are_held_to_choose_among_them_take_room() -> None:
+    asked = limited(MANY, "non_overlap", How("backtrack", fast=True))
+    with pytest.raises(ag.LimitError, match=r"the first \d+ matches take"):
+        asked.whole(rising(400))
+
+
+def test_compressed_rows_take_room() -> None:
+    """Without WITHIN each event's graph holds all before it: small beside the matches, and still n * n."""
+    asked = limited(MANY, "compressed", How(fast=True))
+    with pytest.raises(ag.LimitError, match=r"the first \d+ rows take 0\.\d GB"):
+        asked.whole(rising(4000))
+
+
+@pytest.mark.parametrize("match_id", [False, True])
+def test_expanding_takes_room(match_id, monkeypatch) -> None:
+    table = ag.sase(MANY).match(rising(60), time="ts", output="compressed")
+    monkeypatch.setattr("augury.runtime.room.memory", lambda: 50_000_000)
+    with pytest.raises(ag.LimitError, match=r"the first \d+ matches take"):
+        ag.expand(table, match_id=match_id)
+
+
+def test_counting_what_must_be_listed_holds_no_list() -> None:
+    """An absence that asks each match: millions of them, counted in the memory of the events."""
+    asked = limited("PATTERN SEQ(E a, ~(E n), E b) WHERE n.p < 3 AND n.p = b.p + 1", "count", How(fast=True))
+    asked.whole(rising(100))
+    tracemalloc.start()
+    try:
+        found = asked.whole(rising(3000))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert sum(found["count"].to_pylist()) == 3000 * 2999 // 2
+    assert peak < 8_000_000  # the numbers of the last events alone would be 36 MB

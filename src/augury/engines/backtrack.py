@@ -60,7 +60,7 @@ class Evaluation(eager.Evaluation):
 
     def roots(self) -> Iterator[tuple[Graph, int]]:
         """Matches are found by their first events; who chooses among them wants them as they complete."""
-        found = joined(list(self.pieces()), self.plan.query)
+        found = joined(self.keep(self.pieces()), self.plan.query)
         if len(found):
             yield graph_of(chosen_matches(found, np.argsort(found.last, kind="stable")), self), len(found)
 

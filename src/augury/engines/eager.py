@@ -171,11 +171,13 @@ class Evaluation(Host):
         share: Share = EVERYTHING,
         barred: npt.NDArray[np.bool_] | None = None,
         keeps: bool = False,
+        keep: Callable[[Iterator[Matches]], list[Matches]] = list,
     ) -> None:
         self.plan = plan
         self.table = table
         self.share = share
         self.barred = barred  # rows that begin no match any more
+        self.keep = keep  # holds matches until all are known, as long as there is room
         self.max_runs = max_runs
         self.max_nodes = max_nodes
         super().__init__(fast=table.num_rows >= COMPILED_FROM if fast is None else fast)

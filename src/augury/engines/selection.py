@@ -76,15 +76,14 @@ class _Chooser:
                 self.out, self.ends = e.array("i4", 2 * len(self.out)), e.array("i8", 2 * len(self.ends))
 
 
-def compressed(evaluation: Evaluation) -> Graphs:
-    """A graph for each event that completes matches."""
+def compressed(evaluation: Evaluation) -> Iterator[Graphs]:
+    """A graph for each event that completes matches, a piece at a time."""
     e = evaluation
     n = len(e.batch)
     lows = e.listed(e.batch.lows)
     high = e.listed(np.full(n, n, np.int32) if e.below is None else e.below)
     seen, local = e.array("i4", n), e.array("i4", n)
     base, room = 0, 1 << 12
-    pieces: list[Graphs] = []
     for graph, count in e.roots():
         nodes = len(graph.ev)
         heads, chain = e.array("i4", count), e.array("i4", count)
@@ -109,7 +108,6 @@ def compressed(evaluation: Evaluation) -> Graphs:
                 ends, node_ends, event_ends = (np.array(r[:made], np.int64) for r in rows)
                 order = e.batch.order
                 offsets = (np.concatenate([[0], at]) for at in (node_ends, event_ends))
-                pieces.append(Graphs(order[ends], tuple(four), next(offsets), order[events], next(offsets)))
+                yield Graphs(order[ends], tuple(four), next(offsets), order[events], next(offsets))
             if group < groups and (room < PIECE or not made):
                 room *= 2
-    return Graphs.joined(pieces)

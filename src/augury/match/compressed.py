@@ -92,22 +92,6 @@ class Graphs:
     events: Rows  # rows of the table
     event_offsets: Rows
 
-    @staticmethod
-    def joined(pieces: Sequence[Graphs]) -> Graphs:
-        """All pieces as one."""
-        none = np.empty(0, np.int64)
-
-        def end_to_end(offsets: Sequence[Rows]) -> Rows:
-            return np.cumsum(np.concatenate([np.zeros(1, np.int64), *(np.diff(o) for o in offsets)]))
-
-        return Graphs(
-            np.concatenate([none, *(p.rows for p in pieces)]),
-            tuple(np.concatenate([none, *(p.nodes[k] for p in pieces)]) for k in range(4)),
-            end_to_end([p.node_offsets for p in pieces]),
-            np.concatenate([none, *(p.events for p in pieces)]),
-            end_to_end([p.event_offsets for p in pieces]),
-        )
-
 
 def graphs_of(rows: Sequence[int], nodes: Sequence[Sequence[tuple[int, int, int, int]]]) -> Graphs:
     """Graphs given node by node, their events as rows of the table."""

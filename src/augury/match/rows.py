@@ -55,6 +55,10 @@ class Matches:
         return len(self.first)
 
     @property
+    def nbytes(self) -> int:
+        return sum(s.rows.nbytes + (0 if s.offsets is None else s.offsets.nbytes) for s in self.slots)
+
+    @property
     def first(self) -> Rows:
         return self.slots[0].first
 

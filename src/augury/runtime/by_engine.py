@@ -104,6 +104,7 @@ class Engine:
             share=share,
             barred=barred,
             keeps=keeps,
+            keep=self.room.holding,
         )
 
     def result(self, evaluation: Evaluation) -> pa.Table:
@@ -112,7 +113,7 @@ class Engine:
             case "count":
                 return self._counted(evaluation)
             case "compressed":
-                return compressed.assemble(selection.compressed(evaluation), evaluation.table, self.query)
+                return self._compressed(evaluation)
             case "non_overlap" | "longest":
                 chosen = selection.selected(evaluation, longest=self.output == "longest")
                 return self.rows(evaluation, [chosen])
@@ -121,7 +122,7 @@ class Engine:
     def rows(self, evaluation: Evaluation, pieces: Iterable[Matches]) -> pa.Table:
         """The rows of matches over kernel indices."""
         if self.match_id:
-            pieces = [joined(list(pieces), self.query)]
+            pieces = [joined(self.room.holding(pieces), self.query)]
         tables = [self._emitted(piece, evaluation) for piece in pieces]
         # Of no matches, too, rows are made: Arrow has no empty table of extension types.
         return pa.concat_tables(tables or [self._emitted(joined([], self.query), evaluation)])
@@ -131,6 +132,15 @@ class Engine:
         made = rows_of_matches(found, evaluation.table, self.query, self.schema, evaluation.run)
         self.room.takes(made)
         return made
+
+    def _compressed(self, evaluation: Evaluation) -> pa.Table:
+        """The graphs of an evaluation, a piece at a time."""
+        tables = []
+        for graphs in selection.compressed(evaluation):
+            tables.append(compressed.assemble(graphs, evaluation.table, self.query))
+            self.room.takes(tables[-1], listed=False)
+        none = compressed.graphs_of([], [])
+        return pa.concat_tables(tables or [compressed.assemble(none, evaluation.table, self.query)])
 
     def _counted(self, evaluation: Evaluation) -> pa.Table:
         """How many matches complete at which event."""
@@ -157,6 +167,9 @@ def _counts(evaluation: Evaluation) -> tuple[Rows, pa.Array]:
     if evaluation.plan.can_count:
         events, words = evaluation.counts()
         return events, counts_of_words(words)
-    lasts = np.concatenate([np.empty(0, np.int64), *(p.last for p in evaluation.pieces())])
-    events, many = np.unique(lasts, return_counts=True)
-    return events, counts_of_words(many.reshape(-1, 1))
+    totals = np.zeros(len(evaluation.batch), np.int64)
+    for piece in evaluation.pieces():
+        events, many = np.unique(piece.last, return_counts=True)
+        totals[events] += many
+    events = np.flatnonzero(totals)
+    return events, counts_of_words(totals[events].reshape(-1, 1))

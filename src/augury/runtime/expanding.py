@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import itertools
+import math
+from collections.abc import Iterable, Iterator
+from time import monotonic
 
 import numpy as np
+import pyarrow as pa
 
 from augury.engines.batch import COMPILED_FROM
+from augury.engines.eager import WORTH, Slow
 from augury.engines.host import Host
 from augury.engines.kernels.check import first_bad_graph
 from augury.engines.walk import Graph, Walker
 from augury.errors import DataError
 from augury.match.compressed import COLUMNS, Graphs, disassemble
-from augury.match.rows import joined
+from augury.match.rows import Matches, joined
 from augury.pattern import Pattern
 from augury.resolve import Resolved, output_schema, typed_items
 from augury.runtime.by_engine import rows_of_matches
+from augury.runtime.room import Room
 from augury.schema import Columns, Roles
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def expand(table: pa.Table, pattern: Pattern, *, match_id: bool = False) -> pa.Table:
@@ -36,13 +39,53 @@ def expand(table: pa.Table, pattern: Pattern, *, match_id: bool = False) -> pa.T
         items=typed_items(pattern, columns),
     )
     schema = output_schema(query, events.schema, "all", match_id=match_id, time=time.type)
-    host = Host(fast=len(graphs.nodes[0]) >= COMPILED_FROM)
+    few = len(graphs.nodes[0]) < COMPILED_FROM
+
+    def listed(*, fast: bool, until: float = math.inf) -> pa.Table:
+        return _listed(
+            graphs, events, query, schema, time, match_id=match_id, host=Host(fast=fast), until=until
+        )
+
+    try:
+        return listed(fast=not few, until=monotonic() + WORTH if few else math.inf)
+    except Slow:  # few nodes, and many matches
+        return listed(fast=True)
+
+
+def _listed(
+    graphs: Graphs,
+    events: pa.Table,
+    query: Resolved,
+    schema: pa.Schema,
+    time: pa.ChunkedArray,
+    *,
+    match_id: bool,
+    host: Host,
+    until: float,
+) -> pa.Table:
+    """A row for each match of the graphs; what is not done in time raises `Slow`."""
+    pattern = query.pattern
     kleene = [c.kleene for c in pattern.positives]
     graph = _checked(graphs, kleene, host)
     bounds = np.zeros(1, np.int32), np.full(1, max(1, events.num_rows), np.int32)
     walker = Walker(host, kleene, *bounds, room=1 << 20 if host.fast else 1 << 12)
-    found = joined([*walker.walk(graph, len(graphs.rows)), *walker.rest()], query)
-    return rows_of_matches(found, events, query, schema, host.run, time)
+
+    def walked() -> Iterator[Matches]:
+        for piece in itertools.chain(walker.walk(graph, len(graphs.rows)), walker.rest()):
+            yield piece
+            if monotonic() > until:
+                raise Slow
+
+    pieces: Iterable[Matches] = walked()
+    room = Room()
+    if match_id:
+        pieces = [joined(room.holding(pieces), query)]
+    tables = []
+    for piece in pieces:
+        tables.append(rows_of_matches(piece, events, query, schema, host.run, time))
+        room.takes(tables[-1])
+    none = joined([], query)
+    return pa.concat_tables(tables or [rows_of_matches(none, events, query, schema, host.run, time)])
 
 
 def _checked(graphs: Graphs, kleene: list[bool], host: Host) -> Graph:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from augury.errors import LimitError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from augury.match.rows import Matches
 
 SHARE = 0.5  # of the machine's memory: the rest is for the events and the work
 
@@ -29,15 +32,30 @@ class Room:
         self.used = 0
         self.rows = 0
 
-    def takes(self, made: pa.Table) -> None:
-        """These rows are kept until the result is whole."""
+    def takes(self, made: pa.Table, *, listed: bool = True) -> None:
+        """These rows are kept until the result is whole; `listed`: each is a match."""
         self.used += made.nbytes
         self.rows += made.num_rows
-        if self.used > self.limit:
+        self._check(self.used, self.rows, listed=listed)
+
+    def holding(self, pieces: Iterable[Matches]) -> list[Matches]:
+        """Matches that are kept until the last of them is known; their room is free when rows have been made."""
+        held: list[Matches] = []
+        used, matches = self.used, self.rows
+        for piece in pieces:
+            held.append(piece)
+            used += 2 * piece.nbytes  # they will be joined
+            matches += len(piece)
+            self._check(used, matches, listed=True)
+        return held
+
+    def _check(self, used: int, rows: int, *, listed: bool) -> None:
+        if used > self.limit:
+            instead = 'or ask for output="count"' + (' or "compressed"' if listed else "")
             raise LimitError(
-                f"the first {self.rows} matches take {_gigabytes(self.used)}, and results may take "
+                f"the first {rows} {'matches' if listed else 'rows'} take {_gigabytes(used)}, and results may take "
                 f"{_gigabytes(self.limit)}, half of this machine's memory; narrow WITHIN or the predicates, "
-                'or ask for output="count" or "compressed", which list no matches'
+                f"{instead}, which list{'' if listed else 's'} no matches"
             )
 
 
