@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -188,7 +189,27 @@ CASES = [
     (["thft.sase", "r.parquet"], 2, "there is no file thft.sase"),
     (["theft.sase", "r.parket"], 4, "there is no file r.parket; did you mean r.parquet?"),
     (["theft.sase", "x*.csv"], 4, "no file matches x*.csv"),
-    (["theft.sase", "empty.csv"], 4, "empty.csv: the file is empty"),
+    (["theft.sase", "empty.csv"], 4, "empty.csv is empty"),
+    (
+        ["theft.sase", "text.parquet"],
+        4,
+        "text.parquet is no parquet file: it looks like csv, and --input-format csv",
+    ),
+    (["theft.sase", "binary.csv"], 4, "binary.csv is no csv file: it looks like parquet"),
+    (["theft.sase", "header.csv"], 4, "header.csv, row 1: the header is no text in UTF-8; convert"),
+    (
+        ["theft.sase", "quote.csv"],
+        4,
+        "quote.csv: a row is longer than 8 MB; is a quote opened that is not closed?",
+    ),
+    (["theft.sase", "long.jsonl"], 4, "long.jsonl, line 1: the object is longer than 8 MB"),
+    (["theft.sase", "latin.jsonl"], 4, "latin.jsonl, line 2 is no text in UTF-8; convert"),
+    (["theft.sase", "twice.jsonl"], 4, 'twice.jsonl, line 1: "a" stands twice in an object'),
+    (["theft.sase", ""], 2, "one of DATA is empty: is a variable of the shell not set?"),
+    (["theft.sase", "r.parquet", "-o", ""], 2, "-o names no file"),
+    (["folder", "r.parquet"], 2, "folder is a folder; the query comes first"),
+    (["r.parquet", "theft.sase"], 3, "the query comes first, and then the data"),
+    (["theft.sase", "wide.csv"], 3, "c18 int64, … (1,000 in all); --column"),
     (["theft.sase", "short.csv"], 4, "short.csv: row 3 (the header is row 1): expected 4 columns, got 2"),
     (
         ["theft.sase", "word.csv", "-c", "tag_id:int64"],
@@ -247,7 +268,16 @@ def test_what_is_wrong_is_told(folder, readings, words, code, text):
         "noise.bin": b"\x7fELF\x00\x00",
         "other.csv": b"a,b\n1,2\n",
         "number.csv": b"ts,kind\n1,A\n",
+        "text.parquet": b"ts,kind\n1,A\n",
+        "binary.csv": (folder / "r.parquet").read_bytes(),
+        "header.csv": b"ts,kind,r\xe9ader\n1,A,x\n",
+        "quote.csv": b'"ts,kind\n1,A\n',
+        "long.jsonl": b'{"ts":1,"x":"' + b"x" * (17 << 20) + b'"}\n',
+        "latin.jsonl": b'{"ts":1,"x":"x"}\n{"ts":2,"x":"\xe9"}\n',
+        "twice.jsonl": b'{"a":1,"a":2}\n',
+        "wide.csv": (",".join(["ts", *(f"c{n}" for n in range(999))]) + "\n" + "1," * 999 + "1\n").encode(),
     }
+    (folder / "folder").mkdir()
     for name, content in files.items():
         (folder / name).write_bytes(content)
     roles = ["--type", "kind"] if "--time" in words else ROLES
@@ -255,6 +285,13 @@ def test_what_is_wrong_is_told(folder, readings, words, code, text):
     assert (result.exit_code, result.stdout) == (code, "")
     assert text in said(result)
     assert "Traceback" not in result.stderr
+
+
+def test_rows_may_be_long_and_begin_with_a_byte_order_mark(folder):
+    (folder / "s.csv").write_bytes(b"\xef\xbb\xbfts,x\n1," + b"x" * (3 << 20) + b"\n")
+    (folder / "s.jsonl").write_bytes(b'\xef\xbb\xbf{"ts":1,"x":"' + b"x" * (3 << 20) + b'"}\n')
+    for name in ("s.csv", "s.jsonl"):
+        assert json.loads(run("match", "PATTERN A a", name, "-t", "ts").stdout)["a"]["x"] == "x" * (3 << 20)
 
 
 def test_without_a_time_its_candidates_are_told(folder, readings):
@@ -416,6 +453,55 @@ def test_a_reader_that_has_seen_enough(folder):
     assert process.wait(60) == 0
 
 
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["explain", "theft.sase"], ["check", "theft.sase", "--json"]]
+)
+@pytest.mark.parametrize("buffered", ["", "1"])
+def test_a_full_disk_and_a_reader_that_has_left(folder, words, buffered):
+    env = {**os.environ, "PYTHONUNBUFFERED": buffered}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "augury", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env=env,
+        )
+    assert (done.returncode, done.stderr) == (1, "augury: no space left on device\n")
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "augury", *words],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        env=env,
+    )
+    os.close(writing)
+    assert done.stderr == ""
+    assert done.returncode in ((0, 1) if words[0].startswith("--") else (0,))  # help is printed by Typer
+
+
+def test_an_interruption_that_an_import_swallowed():
+    from augury.cli.trouble import told
+
+    @told
+    def command():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(5)
+        except KeyboardInterrupt:
+            raise AttributeError("partially initialized module") from None
+
+    import typer
+
+    with pytest.raises(typer.Exit) as end:
+        command()
+    assert end.value.exit_code == 130
+
+
 # ------------------------------------------------------------------ starting
 
 
@@ -570,3 +656,81 @@ def test_an_explanation_has_colours_on_a_terminal_alone(folder, readings, monkey
     assert [span.style for span in _coloured(heading).spans] == ["bold"]
     assert {str(span.style) for line in lines for span in _coloured(line).spans} == {"bold", "dim", "cyan"}
     assert all(_coloured(line).plain == line for line in lines)
+
+
+# ------------------------------------------------------------------ Spark
+
+
+@pytest.mark.parametrize(
+    ("words", "master"),
+    [
+        (["--spark", "theft.sase", "r.parquet"], None),
+        (["theft.sase", "r.parquet", "--spark"], None),
+        (["--spark", "local[2]", "theft.sase", "r.parquet"], "local[2]"),
+        (["theft.sase", "--spark=sc://spark.test:15002", "r.parquet"], "sc://spark.test:15002"),
+        (["theft.sase", "r.parquet", "--spark", "spark://spark.test:7077"], "spark://spark.test:7077"),
+    ],
+)
+def test_spark_may_stand_alone(folder, readings, monkeypatch, words, master):
+    from augury.cli import on_spark
+
+    asked = []
+
+    def evaluate(master, query, data, roles, options, quiet):
+        asked.append((master, data.name))
+        return readings.slice(0, 3), 7
+
+    monkeypatch.setattr(on_spark, "evaluate", evaluate)
+    result = run("match", *words, *ROLES)
+    assert result.exit_code == 0, result.stderr
+    assert asked == [(master, "r.parquet")]
+    assert "3 matches (7 events" in said(result)
+
+
+def test_a_word_that_is_no_master(folder, readings):
+    result = run("match", "theft.sase", "r.parquet", *ROLES, "--spark=spark.test:7077")
+    assert result.exit_code == 2
+    assert "names no master of Spark; write local, local[4], spark://HOST:PORT" in said(result)
+
+
+def test_a_wrong_query_does_not_wait_for_spark(folder, readings, monkeypatch):
+    from augury.cli import on_spark
+
+    monkeypatch.setattr(on_spark, "session_at", lambda *_, **__: pytest.fail("Spark was started"))
+    result = run("match", "PATTERN Exit a WHERE a.tag = 1", "r.parquet", *ROLES, "--spark")
+    assert (result.exit_code, "did you mean tag_id?" in said(result)) == (3, True)
+
+
+ERRORS = {
+    "py4j.protocol.Py4JJavaError: An error occurred while calling o7.collect.\n: org.apache.spark.SparkException: "
+    "Job aborted due to stage failure: Task 0 in stage 1.0 failed\n\tat org.apache.spark.X.run(X.scala:7)\n"
+    "Caused by: java.io.FileNotFoundException: File file:/x.parquet does not exist\n\tat y": (
+        "AuguryError",
+        "Spark failed: File file:/x.parquet does not exist",
+    ),
+    'Traceback (most recent call last):\n  File "w.py", line 1\nValueError: no such thing\n\n\tat org.apache.X': (
+        "AuguryError",
+        "a task on Spark failed: ValueError: no such thing",
+    ),
+    "Traceback (most recent call last):\n  File\naugury.errors.LimitError: 9 live runs exceed max_runs=5\n\tat x": (
+        "LimitError",
+        "9 live runs exceed max_runs=5",
+    ),
+    "[PATH_NOT_FOUND] Path does not exist: file:/x. SQLSTATE: 42K03\nmore": (
+        "AuguryError",
+        "Spark failed: [PATH_NOT_FOUND] Path does not exist: file:/x. SQLSTATE: 42K03",
+    ),
+    "ModuleNotFoundError: No module named 'augury'": (
+        "AuguryError",
+        "the Python of Spark's workers has no augury: install it there, or name another by PYSPARK_PYTHON",
+    ),
+    "": ("AuguryError", "Spark failed: no reason was given"),
+}
+
+
+@pytest.mark.parametrize(("text", "error"), ERRORS.items(), ids=range(len(ERRORS)))
+def test_errors_of_spark_are_one_line(text, error):
+    from augury.spark.running import error_of
+
+    found = error_of(text)
+    assert (type(found).__name__, str(found)) == error

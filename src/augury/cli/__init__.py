@@ -15,6 +15,7 @@ def main() -> None:
     """Run `augury` with the words of the command line."""
     try:
         from augury.cli.app import app
+        from augury.cli.trouble import run
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("typer", "rich"):
             raise
@@ -22,4 +23,6 @@ def main() -> None:
             f"augury: the command line needs {error.name}, which is not installed; "
             "install the extra: pip install 'augury[cli]'"
         )
-    app(prog_name="augury")
+    except KeyboardInterrupt:
+        sys.exit(130)  # as `trouble` has it, which may not be there yet
+    sys.exit(run(lambda: app(prog_name="augury")))

@@ -26,10 +26,12 @@ from augury.cli.options import (
     Rows,
     Schema,
     Seed,
+    Spark,
     Tiebreak,
     Time,
     To,
     Type,
+    WithMaster,
     target_of,
 )
 from augury.cli.streams import streams
@@ -70,7 +72,11 @@ def _app(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", help="The version, and nothing else.", callback=_show_version, is_eager=True
+            "--version",
+            metavar="",
+            help="The version, and nothing else.",
+            callback=_show_version,
+            is_eager=True,
         ),
     ] = False,
 ) -> None:
@@ -134,7 +140,7 @@ def _text_or_file(given: str) -> str:
     return Path(given).read_text(encoding="utf-8") if "," not in given and Path(given).is_file() else given
 
 
-@app.command()
+@app.command(cls=WithMaster)
 @told
 def match(
     query: QueryArgument,
@@ -147,7 +153,7 @@ def match(
     output: Output = "all",
     plan: Plan = "auto",
     match_id: Annotated[
-        bool, typer.Option("--match-id", help="A first column that names each match.")
+        bool, typer.Option("--match-id", metavar="", help="A first column that names each match.")
     ] = False,
     max_runs: Annotated[
         int | None,
@@ -156,6 +162,7 @@ def match(
     bad_rows: Annotated[
         str, typer.Option("--bad-rows", metavar="error|drop", help="What to do with rows that have no time.")
     ] = "error",
+    spark: Spark = None,
     input_format: InputFormat = None,
     column: Column = None,
     delimiter: Delimiter = None,
@@ -178,6 +185,7 @@ def match(
       augury match 'PATTERN SEQ(Stock a, Stock b)
                     WHERE b.price > a.price * :by WITHIN 10' stock.csv \\
                    --time ts --param by=1.1 --column price:float64
+      augury match theft.sase readings -t ts --type kind --spark -o t.parquet
       zcat c.jsonl.gz | augury match buys.sase - -t ts --type kind | jq .user
     """
     from augury.cli import matching
@@ -199,7 +207,22 @@ def match(
         target,
         options,
         quiet=quiet,
+        evaluate=_spark_at(spark),
     )
+
+
+def _spark_at(master: str | None) -> Any:
+    """What evaluates on that master, or None where --spark was not given."""
+    if master is None:
+        return None
+    from functools import partial
+
+    from augury.cli import on_spark
+    from augury.spark.masters import KINDS, is_master
+
+    if master and not is_master(master):
+        raise UsageError(f"--spark {master!r} names no master of Spark; write {KINDS}, or nothing")
+    return partial(on_spark.evaluate, master or None)
 
 
 @app.command()
@@ -214,7 +237,9 @@ def check(
     params: Params = None,
     schema: Schema = None,
     output: Output = "all",
-    as_json: Annotated[bool, typer.Option("--json", help="Say it in JSON, for editors and scripts.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", metavar="", help="Say it in JSON, for editors and scripts.")
+    ] = False,
     input_format: InputFormat = None,
     column: Column = None,
     delimiter: Delimiter = None,
@@ -256,7 +281,10 @@ def explain(
     output: Output = "all",
     plan: Plan = "auto",
     kernel: Annotated[
-        bool, typer.Option("--kernel", help="Show the generated program too; of DATA it looks for nulls.")
+        bool,
+        typer.Option(
+            "--kernel", metavar="", help="Show the generated program too; of DATA it looks for nulls."
+        ),
     ] = False,
     input_format: InputFormat = None,
     column: Column = None,
@@ -294,7 +322,7 @@ def expand(
     ] = None,
     params: Params = None,
     match_id: Annotated[
-        bool, typer.Option("--match-id", help="A first column that names each match.")
+        bool, typer.Option("--match-id", metavar="", help="A first column that names each match.")
     ] = False,
     to: To = None,
     format_: Format = None,

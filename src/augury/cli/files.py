@@ -56,6 +56,7 @@ class Source:
     packed: str | None = None
     stream: Any = None
     partition: tuple[tuple[str, str | None], ...] = ()  # columns that the path tells
+    folder: str = ""  # that was named, where the path below it tells columns
 
     @property
     def name(self) -> str:
@@ -73,11 +74,15 @@ class Source:
             return file.read(size)
 
     def start(self, size: int) -> bytes:
-        """How the content begins, unpacked; it can still be read whole after that."""
-        if self.packed is None:
-            return self.head(size)
+        """The lines with which the content begins, unpacked: about so much, and one at least.
+
+        It can still be read whole after that.
+        """
+        if self.stream is not None:
+            head = self.head(size)  # what has come through a pipe by now may end anywhere
+            return head if head.count(b"\n") < 2 else head[: head.rindex(b"\n") + 1]
         with self.unpacked() as file:
-            return bytes(file.read(size))
+            return first_lines(file, size)
 
     @contextmanager
     def unpacked(self, meter: Meter | None = None) -> Iterator[Any]:
@@ -87,30 +92,40 @@ class Source:
             yield file if self.packed is None else pa.CompressedInputStream(file, self.packed)
 
 
+def first_lines(file: Any, size: int) -> bytes:
+    """The lines with which a file begins: about so much, and one at least."""
+    head = bytes(file.read(size))
+    while b"\n" not in head and (more := file.read(size)):
+        head += more
+    if len(head) < size or b"\n" not in head:
+        return head
+    return head[: head.rindex(b"\n") + 1]
+
+
 def sources_from(paths: Sequence[str], input_format: str | None = None) -> tuple[Source, ...]:
     """The files that the words name: paths, globs, folders, `-`; nothing at all is standard input."""
     if not paths:
         if sys.stdin.isatty():
             raise UsageError("no data: name files (parquet, CSV, JSON lines, Arrow), or - for standard input")
         paths = (STDIN,)
+    if "" in paths:
+        raise UsageError("one of DATA is empty: is a variable of the shell not set?")
     if list(paths).count(STDIN) > 1:
         raise UsageError("standard input can be read once only; give - once")
-    return tuple(
-        replace(_source(file, input_format), partition=_partition(file, path))
-        for path in paths
-        for file in _files(path)
-    )
+    return tuple(_located(_source(file, input_format), path) for path in paths for file in _files(path))
 
 
-def _partition(file: str, folder: str) -> tuple[tuple[str, str | None], ...]:
-    if file == folder or not Path(folder).is_dir():
-        return ()
-    parts = [p.partition("=") for p in Path(file).relative_to(folder).parts[:-1]]
-    return tuple(
+def _located(source: Source, folder: str) -> Source:
+    """The source with the columns that its path below the folder tells."""
+    if source.path == folder or not Path(folder).is_dir():
+        return source
+    parts = [p.partition("=") for p in Path(source.path).relative_to(folder).parts[:-1]]
+    told = tuple(
         (name, None if value == _NO_VALUE else urllib.parse.unquote(value))
         for name, sign, value in parts
         if sign
     )
+    return replace(source, partition=told, folder=folder if told else "")
 
 
 def _files(path: str) -> list[str]:
@@ -184,6 +199,15 @@ def _sniffed(source: Source) -> str:
             f"{source.name} is neither parquet, Arrow, CSV nor JSON lines; --input-format says which it is"
         )
     return "jsonl" if start.lstrip()[:1] in (b"{", b"[") else "csv"
+
+
+def mistaken(source: Source) -> str | None:
+    """The format that a file has by its first bytes, where that is not the one that its name tells."""
+    if source.stream is not None or source.packed is not None or not source.size:
+        return None
+    found = _sniffed(source)
+    binary = {name for _, name in _MAGIC}
+    return found if found != source.format and binary & {found, source.format} else None
 
 
 class _Counted(io.RawIOBase):

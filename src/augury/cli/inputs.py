@@ -14,10 +14,11 @@ from typing import IO, Any
 import pyarrow as pa
 
 from augury.cli import textfiles
-from augury.cli.files import STDIN, Source, sources_from
+from augury.cli.files import STDIN, Source, mistaken, sources_from
 from augury.cli.screen import Meter
 from augury.cli.trouble import UsageError, of_the_system
 from augury.cli.types import shown
+from augury.cli.words import listed
 from augury.errors import DataError
 
 
@@ -37,9 +38,13 @@ class Data:
         """Whether the columns are known before the rows are read."""
         return all(s.format in ("parquet", "arrow") and s.path != STDIN for s in self.sources)
 
+    def schemas(self) -> list[pa.Schema]:
+        """The columns of each file: from the metadata, or from how a file of text begins."""
+        return [self._schema_of(s) for s in self.sources]
+
     def schema(self) -> pa.Schema:
-        """The columns: from the metadata, or from how a file of text begins."""
-        schemas = [self._schema_of(s) for s in self.sources]
+        """The columns of all files together."""
+        schemas = self.schemas()
         schema = _unified([(s, schema) for s, schema in zip(self.sources, schemas, strict=True)])
         self._check_typed(schema)
         return schema
@@ -48,7 +53,7 @@ class Data:
         for name in self.text.columns:
             if name not in schema.names:
                 raise UsageError(
-                    f"--column gives {name} a type, and {self.name} has no such column: there is {', '.join(schema.names)}"
+                    f"--column gives {name} a type, and {self.name} has no such column: there is {listed(schema.names)}"
                 )
 
     def read(self, columns: Sequence[str] | None = None, *, quiet: bool = False) -> pa.Table:
@@ -75,11 +80,11 @@ class Data:
             for role, name in names.items():
                 if name not in have:
                     raise DataError(
-                        f"{source.name} has no column {name}, which {role} names; its columns are {', '.join(have)}"
+                        f"{source.name} has no column {name}, which {role} names; its columns are {listed(have)}"
                     )
 
     def _schema_of(self, source: Source) -> pa.Schema:
-        schema = _schema_of(source, self.text)
+        schema = schema_of(source, self.text)
         if source.format in ("parquet", "arrow"):
             types = self.text.columns
             fields = [f.with_type(types.get(f.name, f.type)) for f in schema]
@@ -116,7 +121,7 @@ def data_from(
     return Data(sources_from(paths, input_format), textfiles.TextOptions() if text is None else text)
 
 
-def _schema_of(source: Source, text: textfiles.TextOptions) -> pa.Schema:
+def schema_of(source: Source, text: textfiles.TextOptions) -> pa.Schema:
     """A source's columns, from as little of it as will do; standard input can still be read after that."""
     try:
         if source.format == "parquet":
@@ -126,6 +131,7 @@ def _schema_of(source: Source, text: textfiles.TextOptions) -> pa.Schema:
         if source.format == "arrow":
             with _arrow_reader(source) as reader:
                 return reader.schema
+        _check_format(source)
         return textfiles.sampled(source.start(textfiles.SAMPLE), source.format, source.name, text).schema
     except (pa.ArrowException, OSError, EOFError) as error:
         raise _damaged(source, error) from None
@@ -140,6 +146,7 @@ def _read(
         elif source.format == "arrow":
             table = _read_arrow(source, columns, meter)
         else:
+            _check_format(source)
             return textfiles.read(source, text, meter)
     except (pa.ArrowException, OSError, EOFError) as error:
         raise _damaged(source, error) from None
@@ -180,11 +187,20 @@ def _read_arrow(source: Source, columns: Sequence[str] | None, meter: Meter) -> 
 
 def _damaged(source: Source, error: Exception) -> DataError:
     if isinstance(error, OSError) and error.errno:
-        return DataError(of_the_system(error))
+        return DataError(f"{source.name}: {of_the_system(error).rpartition(': ')[2]}")
     if not isinstance(error, OSError) and not source.size and source.path != STDIN:
         return DataError(f"{source.name} is empty")
+    _check_format(source)
     said = str(error).strip().partition("\n")[0]
     return DataError(f"{source.name} cannot be read as {source.format}: {said}")
+
+
+def _check_format(source: Source) -> None:
+    found = mistaken(source)
+    if found is not None:
+        raise DataError(
+            f"{source.name} is no {source.format} file: it looks like {found}, and --input-format {found} reads it so"
+        )
 
 
 def _unified(found: list[tuple[Source, pa.Schema]]) -> pa.Schema:

@@ -17,6 +17,7 @@ from augury.cli.queries import naming, query_from
 from augury.cli.screen import Meter, show_table, stdout
 from augury.cli.trouble import DATA, QUERY, UsageError, in_options, note
 from augury.cli.types import shown
+from augury.cli.words import listed
 from augury.errors import AuguryError, DataWarning, QueryError
 from augury.query import Query, expand
 from augury.resolve import output_schema, resolve
@@ -46,7 +47,7 @@ class Roles:
             types = Columns.of(schema).types
             times = [n for n in schema.names if is_time(types[n])]
             candidates = " or ".join(f"--time {n} ({shown(schema.field(n).type)})" for n in times[:4])
-            every = ", ".join(f"{f.name} {shown(f.type)}" for f in schema)
+            every = listed([f"{f.name} {shown(f.type)}" for f in schema])
             could = candidates or f"none of its columns is a time: {every}; see --column"
             raise UsageError(f"say which column of {name} is the time: {could}")
         return {
@@ -115,6 +116,10 @@ class Target:
         return many if self.path == STDOUT else f"{many} in {self.path}"
 
 
+Found = tuple["pa.Table", int]  # the result, and how many events there were
+Evaluate = Callable[[Query, Data, Roles, dict[str, Any], bool], Found]
+
+
 def match(
     given: str,
     params: Sequence[str],
@@ -124,39 +129,58 @@ def match(
     options: dict[str, Any],
     *,
     quiet: bool,
+    evaluate: Evaluate | None = None,
 ) -> None:
-    """Find a query's matches in files, and show or store them."""
+    """Find a query's matches in files, and show or store them. They are looked for here, or where `evaluate` does."""
     if options["output"] == "compressed" and target.format == "csv":
         raise UsageError("CSV cannot hold compressed matches; write parquet or Arrow")
     with naming(given):
         query = query_from(given, params)
-        columns = None
-        if data.known_by_metadata:
-            schema = data.schema()
-            arguments = roles.arguments(schema, data.name)
-            data.check_columns(roles.options())
-            query.match(
-                schema.empty_table(), **arguments, **options
-            )  # all errors of the query, before it reads
-            columns = resolve(
-                query.pattern, Columns.of(schema), roles_of(Columns.of(schema), **arguments)
-            ).reads
-        else:
-            data.check_columns(roles.options())
         began = clock.perf_counter()
-        table = data.read(columns, quiet=quiet)
-        with told_types(data, table.schema), _told_warnings():
-            arguments = roles.arguments(table.schema, data.name)
-            with (
-                Meter.of_rows("matching", table.num_rows, quiet=quiet) as meter,
-                watched(lambda done, _: meter.reach(done)),
-            ):
-                result = query.match(table, **arguments, **options)
+        result, events = (evaluate or _here)(query, data, roles, options, quiet)
     took = clock.perf_counter() - began
     target.put(result, quiet=quiet)
     if not quiet:
         what = "matches" if options["output"] in ("all", "non_overlap", "longest") else "rows"
-        note(f"{target.said(result.num_rows, what)} ({table.num_rows:,} events, {took:.2f} s)")
+        note(
+            f"{target.said(result.num_rows, what)} ({events:,} {'event' if events == 1 else 'events'}, {took:.2f} s)"
+        )
+
+
+def _here(query: Query, data: Data, roles: Roles, options: dict[str, Any], quiet: bool) -> Found:
+    """The query evaluated in this process."""
+    table, arguments = read(query, data, roles, options, quiet=quiet)
+    with (
+        told_types(data, table.schema),
+        _told_warnings(),
+        Meter.of_rows("matching", table.num_rows, quiet=quiet) as meter,
+        watched(lambda done, _: meter.reach(done)),
+    ):
+        return query.match(table, **arguments, **options), table.num_rows
+
+
+def read(
+    query: Query, data: Data, roles: Roles, options: dict[str, Any], *, quiet: bool
+) -> tuple[pa.Table, dict[str, Any]]:
+    """The rows of the columns that the query reads, and `match`'s arguments; what is wrong with it is told before."""
+    if not data.known_by_metadata:
+        data.check_columns(roles.options())
+        table = data.read(quiet=quiet)
+        return table, roles.arguments(table.schema, data.name)
+    schema = data.schema()
+    arguments, names = checked(query, schema, data, roles, options)
+    return data.read(names, quiet=quiet), arguments
+
+
+def checked(
+    query: Query, schema: pa.Schema, data: Data, roles: Roles, options: dict[str, Any]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """`match`'s arguments, and the columns that the query reads; all errors of the query, before a row is read."""
+    arguments = roles.arguments(schema, data.name)
+    data.check_columns(roles.options())
+    query.match(schema.empty_table(), **arguments, **options)
+    columns = Columns.of(schema)
+    return arguments, tuple(resolve(query.pattern, columns, roles_of(columns, **arguments)).reads)
 
 
 @contextmanager
@@ -176,8 +200,8 @@ def told_types(data: Data, schema: pa.Schema) -> Iterator[None]:
         yield
     except QueryError as error:
         if any(s.format in ("csv", "jsonl") for s in data.sources):
-            read = ", ".join(f"{f.name} {shown(f.type)}" for f in schema)
-            error.add_note(f"the columns were read as {read}; --column NAME:TYPE says otherwise")
+            columns = listed([f"{f.name} {shown(f.type)}" for f in schema])
+            error.add_note(f"the columns were read as {columns}; --column NAME:TYPE says otherwise")
         raise
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from augury.cli import completion
 from augury.cli.trouble import UsageError
@@ -23,7 +24,7 @@ QueryArgument = Annotated[
 DataArgument = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="DATA...",
+        metavar="DATA",
         help="Files, globs or folders of parquet, CSV, JSON lines or Arrow files; - is standard input, and so is nothing.",
         show_default=False,
         autocompletion=completion.files,
@@ -163,12 +164,37 @@ Format = Annotated[
     ),
 ]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace FILE if it exists.", rich_help_panel=WRITING)
+    bool, typer.Option("--overwrite", metavar="", help="Replace FILE if it exists.", rich_help_panel=WRITING)
 ]
 Limit = Annotated[
     int, typer.Option("--limit", "-n", min=0, help="How many rows a screen shows.", rich_help_panel=WRITING)
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no closing line.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="No progress and no closing line.")]
+Spark = Annotated[
+    str | None,
+    typer.Option(
+        "--spark",
+        metavar="[MASTER]",
+        help="Match on Spark: one started here, or local[4], spark://HOST:7077, yarn, k8s://HOST, sc://HOST.",
+        show_default=False,
+    ),
+]
+HERE = ""  # the master of --spark alone
+
+
+class WithMaster(TyperCommand):
+    """A command whose `--spark` may stand alone: the word after it is its master only if it reads like one."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words, `--spark` having a value in each case."""
+        if "--spark" in args:
+            from augury.spark.masters import is_master
+
+            place = args.index("--spark")
+            following = args[place + 1 : place + 2]
+            named = bool(following) and is_master(following[0])
+            args[place : place + 1 + named] = [f"--spark={following[0] if named else HERE}"]
+        return super().parse_args(ctx, args)
 
 
 Rows = Annotated[

@@ -45,6 +45,8 @@ def check_free(path: str, *, overwrite: bool) -> None:
     """Complain before the work that the file could not be written after it."""
     if path == STDOUT:
         return
+    if not path:
+        raise UsageError("-o names no file: is a variable of the shell not set?")
     target = Path(path)
     if target.is_dir():
         raise UsageError(f"{path} is a folder; name a file in it")

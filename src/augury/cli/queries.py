@@ -55,8 +55,9 @@ def _query_text(given: str) -> str:
     if _is_file(given):
         return _decoded(_bytes_of(given), given)
     if Path(given).suffix in (".sase", ".txt", ".json") or not any(c in given for c in " (\n"):
-        missing = f"{given} is a folder" if Path(given).is_dir() else f"there is no file {given}"
-        raise UsageError(f"{missing}, and {_LIKE}{similar(given)}")
+        if Path(given).is_dir():
+            raise UsageError(f"{given} is a folder; the query comes first, and {_LIKE}")
+        raise UsageError(f"there is no file {given}, and {_LIKE}{similar(given)}")
     return given
 
 
@@ -72,7 +73,8 @@ def _decoded(data: bytes, name: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise QueryError(
-            f"{name} is no text in UTF-8: byte {error.start + 1} is 0x{data[error.start]:02x}"
+            f"{name} is no text in UTF-8: byte {error.start + 1} is 0x{data[error.start]:02x}",
+            hint="the query comes first, and then the data",
         ) from None
 
 

@@ -24,9 +24,13 @@ def stdout() -> Console:
     """Where a person reads; a sign that its encoding has not is spelled out."""
     from rich.console import Console
 
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # Rich would end the process here, as if it had failed
+
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    return Console(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty())
+    return Screen(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def stderr() -> Console:
@@ -81,6 +85,26 @@ class Meter:
 
         return cls(title, total, columns, quiet=quiet)
 
+    @classmethod
+    def of_tasks(cls, title: str, total: int | None = 0, *, quiet: bool = False) -> Meter:
+        """A meter of tasks on Spark; how many there are is told with `at`, if ever."""
+
+        def columns() -> list[Any]:
+            from rich.progress import ProgressColumn, Task
+            from rich.text import Text
+
+            class Tasks(ProgressColumn):
+                def render(self, task: Task) -> Text:
+                    if not task.total:
+                        return Text()
+                    return Text(
+                        f"{task.completed:,.0f} of {task.total:,.0f} tasks", style="progress.data.speed"
+                    )
+
+            return [Tasks()]
+
+        return cls(title, total, columns, quiet=quiet)
+
     def __enter__(self) -> Self:
         if self._timer is not None:
             self._timer.daemon = True
@@ -105,6 +129,11 @@ class Meter:
         self.done = place
         if self._shown is not None:
             self._shown.update(self._shown.task_ids[0], total=self.total, completed=self._place())
+
+    def at(self, done: int, total: int) -> None:
+        """So much is done of so much as is known by now."""
+        self.total = total
+        self.reach(done)
 
     def _place(self) -> int:
         return self.done if self.total is None else min(self.done, self.total)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.cli.files import first_lines
 from augury.cli.types import shown
 from augury.errors import DataError
 
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
     from augury.cli.screen import Meter
 
 SAMPLE = 1 << 20  # bytes from which columns are told before a file is read
-_BLOCK = 1 << 23  # no JSON object may be longer
+_BLOCK = 1 << 23  # no row may be longer than one, or somewhat more
 _DELIMITERS = ",;\t|"
 _STAMP = r"^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d{1,9})?)?"
 _ZONED = _STAMP + r"(Z|[+-]\d\d(:?\d\d)?)$"
+_NO_TEXT = "no text in UTF-8; convert the file, as with iconv -f latin1 -t utf-8"
 _DATE = r"^\d{4}-\d\d-\d\d$"
 
 
@@ -49,9 +51,7 @@ def read(source: Source, options: TextOptions, meter: Meter) -> pa.Table:
 
 
 def sampled(head: bytes, form: str, name: str, options: TextOptions) -> pa.Table:
-    """The rows of a file's first bytes, less the last line if it may be cut."""
-    if len(head) >= SAMPLE and b"\n" in head:
-        head = head[: head.rindex(b"\n") + 1]
+    """The rows of a file's first lines."""
     if form == "csv":
         try:
             table = _parsed_csv(io.BytesIO(head), _delimiter(head, name, options), options, serial=True)
@@ -60,7 +60,7 @@ def sampled(head: bytes, form: str, name: str, options: TextOptions) -> pa.Table
         return retyped(_in_microseconds(table), options.columns, name, first_row=2)
     try:
         return _typed_json(_parsed_json(lambda: io.BytesIO(head)), options, name)
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         raise DataError(_json_trouble(io.BytesIO(head), name, str(error))) from None
 
 
@@ -86,10 +86,7 @@ def _read_csv(source: Source, options: TextOptions, meter: Meter) -> pa.Table:
     for f in table.schema:
         if pa.types.is_binary(f.type):
             row = _first(table.column(f.name), lambda part: part.cast(pa.string()))
-            raise DataError(
-                f"{source.name}, row {row + 2}: the column {f.name} is no text in UTF-8; convert the file, "
-                "as with iconv -f latin1 -t utf-8"
-            )
+            raise DataError(f"{source.name}, row {row + 2}: the column {f.name} is {_NO_TEXT}")
     return retyped(_in_microseconds(table), options.columns, source.name, first_row=2)
 
 
@@ -110,7 +107,7 @@ def _parsed_csv(stream: Any, delimiter: str, options: TextOptions, *, serial: bo
 
     return csv.read_csv(
         stream,
-        csv.ReadOptions(use_threads=not serial),
+        csv.ReadOptions(use_threads=not serial, block_size=_BLOCK),
         csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         csv.ConvertOptions(
             column_types={name: pa.string() for name in options.columns},
@@ -125,19 +122,28 @@ def _delimiter(head: bytes, name: str, options: TextOptions) -> str:
     """The sign between fields: the most frequent one in the header."""
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise DataError(f"{name} is UTF-16; convert it, as with iconv -f utf-16 -t utf-8")
+    first, newline, _ = head.partition(b"\n")
+    try:
+        header = first.decode(
+            "utf-8", "strict" if newline else "ignore"
+        )  # a line that is cut may end in half a letter
+    except UnicodeDecodeError:
+        raise DataError(f"{name}, row 1: the header is {_NO_TEXT}") from None
+    if not head.strip():
+        raise DataError(f"{name} is empty")
     if options.delimiter is not None:
         return options.delimiter
-    header = head.partition(b"\n")[0].decode("utf-8", "replace")
     return "\t" if name.endswith(".tsv") else max(_DELIMITERS, key=header.count)
 
 
 def _in_words(error: str) -> str:
     """Arrow's words without its own names in them."""
-    if error.startswith("Empty CSV"):
-        return "the file is empty"
+    error = error.removeprefix("CSV parse error: ")
+    if error.startswith(("Empty CSV", "straddling object")):
+        return f"a row is longer than {_BLOCK >> 20} MB; is a quote opened that is not closed?"
     row = re.search(r"Row #(\d+): (.*)", error, re.DOTALL)
     if row is None:
-        return error.removeprefix("CSV parse error: ")
+        return error
     return f"row {row[1]} (the header is row 1): {row[2][:1].lower()}{row[2][1:]}"
 
 
@@ -160,7 +166,8 @@ def _read_json(source: Source, options: TextOptions, meter: Meter) -> pa.Table:
 
     try:
         table = _parsed_json(opened)
-    except pa.ArrowInvalid as error:
+        table.validate(full=True)  # Arrow takes any bytes for a string
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         with opened() as stream:
             raise DataError(_json_trouble(stream, source.name, str(error))) from None
     return _typed_json(table, options, source.name)
@@ -169,9 +176,7 @@ def _read_json(source: Source, options: TextOptions, meter: Meter) -> pa.Table:
 def _parsed_json(opened: Any) -> pa.Table:
     """The table with every string a string: Arrow would take some for times, and lose their zones."""
     with opened() as stream:
-        head = stream.read(SAMPLE)
-    if len(head) >= SAMPLE and b"\n" in head:
-        head = head[: head.rindex(b"\n") + 1]
+        head = first_lines(stream, SAMPLE)
     sample = _json_table(io.BytesIO(head), {})
     wanted = _stamps_in(sample)
     while True:
@@ -249,8 +254,12 @@ def _json_trouble(stream: Any, name: str, error: str) -> str:
     changed = _CHANGED.search(error)
     before: str | None = None
     for number, line in _lines(stream):
+        if len(line) > _BLOCK:
+            return f"{name}, line {number}: the object is longer than {_BLOCK >> 20} MB"
         try:
-            value = json.loads(line)
+            value = json.loads(line, object_pairs_hook=_members)
+        except UnicodeDecodeError:
+            return f"{name}, line {number} is {_NO_TEXT}"
         except ValueError as wrong:
             return f"{name}, line {number}: {str(wrong).partition(': line ')[0]}"
         if not isinstance(value, dict):
@@ -262,6 +271,16 @@ def _json_trouble(stream: Any, name: str, error: str) -> str:
                 return f"{name}, line {number}: {changed[1]} is {kind}, and {before} before"
             before = kind if kind != "null" else before
     return f"{name}: {error.removeprefix('JSON parse error: ')}"
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, of whose members none stands twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise ValueError(f"{json.dumps(twice)} stands twice in an object")
+    return found
 
 
 def _lines(stream: Any) -> Iterator[tuple[int, bytes]]:

@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
@@ -43,10 +44,31 @@ def told(command: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
+def run(program: Callable[[], object]) -> int | str | None:
+    """The program's exit code; what it has printed is written, or it is told why not."""
+    code: int | str | None = 0
+    try:
+        try:
+            program()
+        except SystemExit as end:
+            code = end.code
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _let_go_of_stdout()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as error:  # help, too, may meet a full disk
+        _let_go_of_stdout()
+        if not code:
+            say(of_the_system(error))
+            return FAILURE
+    return code
+
+
 @contextmanager
 def _telling() -> Iterator[None]:
     try:
-        with _ends_as_by_ctrl_c():
+        with _ends_on_request():
             yield
     except BrokenPipeError:
         # Who read our output has seen enough, as `head` has: no fault of anyone's.
@@ -76,25 +98,31 @@ def _telling() -> Iterator[None]:
 
 
 @contextmanager
-def _ends_as_by_ctrl_c() -> Iterator[None]:
-    """Let a polite request to end (SIGTERM) clean up as Ctrl-C does."""
+def _ends_on_request() -> Iterator[None]:
+    """Ctrl-C and a polite request to end (SIGTERM) both clean up; who started us with one ignored keeps it so."""
+    asked = False
 
     def interrupt(*_: object) -> None:
+        nonlocal asked
+        asked = True
         raise KeyboardInterrupt
 
-    try:
-        before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:  # not in the main thread, where Python takes no signals
-        yield
-        return
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # elsewhere Python takes no signals
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+                before[number] = signal.signal(number, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if asked:  # an import that it met in the middle may have turned it into another error, or into none
+            raise KeyboardInterrupt
 
 
 def _let_go_of_stdout() -> None:
-    """Python would flush at its end, and complain of the same broken pipe again."""
+    """Python would flush at its end, and complain of the same again."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):  # a stdout that is no file has nothing to flush to
@@ -161,4 +189,5 @@ def in_options(text: str) -> str:
 
     text = re.sub(r"ag\.sase\(text, (?:\*\*\{')?(\w+)(?:=|': )…\}?\)", r"--param \1=…", text)
     text = _ARGUMENT.sub(option, text).replace("match() was not told", "the command was not told")
+    text = text.replace("pass it: ag.expand(table, query)", "name it: --query FILE")
     return text.replace("raise max_runs", "raise --max-runs")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 
 from augury.cli.trouble import UsageError
@@ -41,6 +42,15 @@ def microseconds_named(text: str) -> int:
     if found is None or unit is None:
         raise UsageError(f"{text!r} is no length of time; write 30 seconds, 5 minutes or 1.5 hours")
     return int(Decimal(found[1]) * unit)
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words between commas; of many the first twenty.
+
+    >>> listed(["ts", "kind"])
+    'ts, kind'
+    """
+    return ", ".join(words[:20]) + (f", … ({len(words):,} in all)" if len(words) > 20 else "")
 
 
 def names_in(given: list[str] | None) -> list[str]:

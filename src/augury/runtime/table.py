@@ -167,9 +167,14 @@ def without_bad_rows(table: pa.Table, query: Resolved, policy: str) -> tuple[pa.
     said = no_time(bad, name)
     if policy == "error":
         raise DataError(f'{said}; mend them, or drop them with bad_rows="drop"')
-    warnings.warn(f"{said} and {'was' if bad == 1 else 'were'} dropped", DataWarning, stacklevel=5)
+    warnings.warn(dropped(bad, name), DataWarning, stacklevel=5)
     kept = np.flatnonzero(good)
     return pa.Table.from_arrays([taken(c, kept) for c in table.columns], schema=table.schema), bad
+
+
+def dropped(bad: int, name: str) -> str:
+    """What is said where they were dropped."""
+    return f"{no_time(bad, name)} and {'was' if bad == 1 else 'were'} dropped"
 
 
 def no_time(bad: int, name: str) -> str:

@@ -36,8 +36,9 @@ def session(
     cores: int | None = None,
     memory: str | None = None,
     config: Mapping[str, str] | None = None,
+    tell: bool = True,
 ) -> SparkSession:
-    """The active Spark session, or else a new local one. It says in one line on stderr which.
+    """The active Spark session, or else a new local one. It says in one line on stderr which, unless `tell` is False.
 
     `cores` and `memory` (of the Java process, such as "4g") are the machine's cores and a quarter of its memory if
     they are left out. `config` has further settings of Spark; they win over the ones made here.
@@ -48,16 +49,16 @@ def session(
 
     active = SparkSession.getActiveSession()
     if active is not None:
-        _say(f"using the Spark {active.version} session that is active")
+        say(f"using the Spark {active.version} session that is active", tell=tell)
         return active
     if "SPARK_REMOTE" in os.environ:
         remote = SparkSession.builder.getOrCreate()
-        _say(f"using Spark {remote.version} at SPARK_REMOTE")
+        say(f"using Spark {remote.version} at SPARK_REMOTE", tell=tell)
         return remote
-    return _started(cores or usable_cores(), memory or f"{_quarter_of_memory()}m", config or {})
+    return _started(cores or usable_cores(), memory or f"{_quarter_of_memory()}m", config or {}, tell=tell)
 
 
-def _started(cores: int, memory: str, config: Mapping[str, str]) -> SparkSession:
+def _started(cores: int, memory: str, config: Mapping[str, str], *, tell: bool) -> SparkSession:
     from pyspark.sql import SparkSession
 
     java = find_java()
@@ -67,22 +68,21 @@ def _started(cores: int, memory: str, config: Mapping[str, str]) -> SparkSession
     builder = SparkSession.builder.master(f"local[{cores}]").appName("augury")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    with _environment(JAVA_HOME=str(home_of(java, folder)), SPARK_LOCAL_IP="127.0.0.1"):
+    with environment(JAVA_HOME=str(home_of(java, folder)), SPARK_LOCAL_IP="127.0.0.1"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # asked again whenever a function is sent
         spark = builder.getOrCreate()
-    atexit.register(_stop, spark)
+    atexit.register(stop, spark)
     _quieten()
-    _say(
+    say(
         f"started a local Spark {spark.version}: {cores} cores, {settings['spark.driver.memory']} of memory, "
-        f"Java {java.version} of {java.origin}, log in {folder / 'spark.log'}"
+        f"Java {java.version} of {java.origin}, log in {folder / 'spark.log'}",
+        tell=tell,
     )
     return spark
 
 
 def settings_for(cores: int, memory: str, folder: Path) -> dict[str, str]:
     """What a local session is told, besides where it runs."""
-    log4j = folder / "log4j2.properties"
-    log4j.write_text(_LOGGING.format(log=(folder / "spark.log").as_posix()), encoding="utf-8")
     return {
         "spark.driver.memory": memory,
         # Nothing listens to other machines, and nothing draws on the terminal.
@@ -90,7 +90,7 @@ def settings_for(cores: int, memory: str, folder: Path) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()}",
+        "spark.driver.extraJavaOptions": logging_in(folder),
         # What Spark writes by itself goes away with the process.
         "spark.local.dir": str(folder / "shuffle"),
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
@@ -106,6 +106,13 @@ def settings_for(cores: int, memory: str, folder: Path) -> dict[str, str]:
         ),
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     }
+
+
+def logging_in(folder: Path) -> str:
+    """What makes Java log into the folder, and nowhere else."""
+    log4j = folder / "log4j2.properties"
+    log4j.write_text(_LOGGING.format(log=(folder / "spark.log").as_posix()), encoding="utf-8")
+    return f"-Dlog4j2.configurationFile={log4j.as_uri()}"
 
 
 def usable_cores() -> int:
@@ -131,7 +138,7 @@ def _quarter_of_memory() -> int:
 
 
 @contextmanager
-def _environment(**values: str) -> Iterator[None]:
+def environment(**values: str) -> Iterator[None]:
     """Variables that hold while Java starts, and are then as they were."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
@@ -153,11 +160,13 @@ def _quieten() -> None:
         PySparkLogger.getLogger(name).disabled = True
 
 
-def _stop(spark: SparkSession) -> None:
+def stop(spark: SparkSession) -> None:
     """Before the session's folder goes."""
     if spark.getActiveSession() is not None:
         spark.stop()
 
 
-def _say(words: str) -> None:
-    print(f"augury: {words}", file=sys.stderr)  # noqa: T201  # one line, for who waits for Java
+def say(words: str, *, tell: bool) -> None:
+    """One line, for who waits for Java."""
+    if tell:
+        print(f"augury: {words}", file=sys.stderr)  # noqa: T201  # it concerns a person, not a program
