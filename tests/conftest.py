@@ -59,7 +59,6 @@ def port() -> int:
 @pytest.fixture(scope="session")
 def spark(port: int) -> Iterator[Any]:
     """A session as users get one, with these settings of its own."""
-    import augury as ag
 
     config = {
         "spark.sql.shuffle.partitions": "2",  # several tasks, so that a wrong cut shows, and no more than that

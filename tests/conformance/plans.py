@@ -113,6 +113,16 @@ def as_it_comes(name: str) -> Plan:
     return Plan(f"{name} as it comes", match)
 
 
+def compiled() -> Plan:
+    """The eager plan with every kernel compiled: seconds for each query, so a soak's, or a fixed sample's."""
+
+    def match(query: ag.Query, table: Any, **arguments: Any) -> pa.Table:
+        with patch("augury.engines.eager.COMPILED_FROM", 0):
+            return query.match(table, plan="eager", **arguments)
+
+    return Plan("compiled", match)
+
+
 DEFINITION = in_process("definition")
 PLANS = (
     DEFINITION,
@@ -126,7 +136,11 @@ PLANS = (
 
 
 def plan_named(name: str) -> Plan:
-    known = {plan.name: plan for plan in PLANS}
+    """One of them, or one that is asked for by its name alone: slices of any number of rows, or compiled kernels."""
+    known = {plan.name: plan for plan in (*PLANS, compiled())}
+    slices, _, rows = name.rpartition(" ")
+    if slices == "eager in slices of" and rows.isdecimal() and int(rows) > 0:
+        return in_slices(int(rows))
     if name not in known:
-        raise SystemExit(f"there is no plan {name}; there is: {', '.join(known)}")
+        raise SystemExit(f"there is no plan {name}; there is: {', '.join(known)}, and slices of other sizes")
     return known[name]

@@ -86,7 +86,15 @@ def test_lines_of_the_query_are_numbered_and_each_predicate_has_one():
 
 
 def test_sections_that_have_nothing_to_say_are_left_out():
-    assert titles(told("PATTERN A a")) == ["QUERY", "PLAN", "AUTOMATON", "MEMORY", "OUTPUT", "KERNEL"]
+    assert titles(told("PATTERN A a")) == [
+        "QUERY",
+        "PLAN",
+        "AUTOMATON",
+        "MEMORY",
+        "OUTPUT",
+        "SLICES",
+        "KERNEL",
+    ]
     assert "Nothing: an event is a match by itself." in told("PATTERN A a")
 
 
@@ -323,6 +331,46 @@ def test_compiled_or_not():
     assert "These are 4: it starts as Python." in section(told(RISE, TABLE, **ROLES), "KERNEL")
     longer = pa.concat_tables([TABLE] * 25_000)
     assert "These are 100,000: it is compiled." in section(told(RISE, longer, **ROLES), "KERNEL")
+
+
+def test_a_small_table_with_much_work_is_compiled_after_all():
+    for shown in (told(RISE), told(RISE, TABLE, **ROLES)):
+        after_all = "more than a second of work is left, it is compiled after all, and starts again"
+        assert after_all in section(shown, "KERNEL")
+
+
+@pytest.mark.parametrize(
+    ("components", "says"),
+    [
+        (
+            20,
+            "lines long, so it starts as Python, however many events there are. If it turns out that more than",
+        ),
+        (120, "lines long, which would take minutes to compile: it runs as Python."),
+    ],
+)
+def test_a_long_kernel_starts_as_python(components, says):
+    text = f"PATTERN SEQ({', '.join(f'E a{n}' for n in range(components))}) WITHIN 9"
+    shown = section(told(text, COLUMNS, time="ts", output="count"), "KERNEL")
+    assert says in shown
+    assert "compiled by Numba from" not in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "says"),
+    [
+        (RISE, {}, "a match belongs to the slice of its first event. A slice is evaluated by itself, with the events of one window (500) after it."),
+        (RISE, {"output": "count"}, "the slice of its last event. A slice is evaluated by itself, with the events of one window (500) before it."),
+        ("PATTERN SEQ(~(A n), A a, A b) WITHIN 3", {}, "of one window (3) before and after it."),
+        ("PATTERN SEQ(A a, A b)", {}, "as a whole, in memory that grows with it: without WITHIN a match may reach over all of its partition."),
+        (RISE, {"plan": "definition"}, "as a whole, in memory that grows with it: the definition looks at whole partitions."),
+        ("PATTERN SEQ(~(A n), A a, A b) WITHIN 3", {"output": "non_overlap"}, "as a whole, in memory that grows with it: non_overlap goes on behind"),
+    ],
+)  # fmt: skip
+def test_how_a_large_partition_is_cut_or_why_not(text, arguments, says):
+    for shown in (told(text, **arguments), told(text, COLUMNS, time="ts", type="kind", **arguments)):
+        assert says in section(shown, "SLICES")
+        assert ("from 1,048,576 events" in section(shown, "SLICES")) == ("as a whole" not in says)
 
 
 def test_a_registered_function_is_not_compiled(monkeypatch):

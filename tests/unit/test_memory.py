@@ -29,13 +29,13 @@ def ticks(rows: int) -> pa.Table:
     return pa.table({"ts": pa.chunked_array(times), **columns})
 
 
-def peak_of(table: pa.Table, output: str) -> tuple[int, int]:
+def peak_of(table: pa.Table, output: str, **more: str) -> tuple[int, int]:
     """Bytes that NumPy and Arrow held at most beside the table, and rows of the result."""
     pool = pa.default_memory_pool()
     before, highest = pool.bytes_allocated(), pool.max_memory()
     tracemalloc.start()
     try:
-        result = QUERY.match(table, time="ts", output=output)
+        result = QUERY.match(table, time="ts", output=output, **more)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -58,6 +58,34 @@ def test_memory_is_flat_for_every_output(output: str) -> None:
     most, many = peak_of(ticks(12 * PIECE), output)
     assert many > 2 * some
     assert most < 1.25 * few + 2000 * many
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int8(), pa.string()), pa.float64()])
+def test_memory_is_flat_where_a_key_is_one_throughout(kind: pa.DataType) -> None:
+    """NaNs are one key, whatever their bits."""
+    value = np.nan if pa.types.is_floating(kind) else "X"
+
+    def keyed(rows: int) -> pa.Table:
+        table = ticks(rows)
+        once = pa.array([value] * PIECE).cast(kind)
+        return table.append_column("k", pa.chunked_array([once.slice(0, len(c)) for c in table["ts"].chunks]))
+
+    few, _ = peak_of(keyed(4 * PIECE), "count", key="k")
+    most, many = peak_of(keyed(12 * PIECE), "count", key="k")
+    assert most < 1.25 * few + 100 * many
+
+
+def test_of_two_keys_none_is_taken_for_the_other() -> None:
+    """The second key comes in the last row alone."""
+    table = ticks(2 * PIECE)
+    for one, other in ((1.0, 2.0), (0.0, None), (np.nan, 0.0), ("a", "b")):
+        last = pa.array([other], pa.string() if one == "a" else pa.float64())
+        column = pa.chunked_array(
+            [pa.array([one], last.type).take(pa.array(np.zeros(2 * PIECE - 1, np.int64))), last]
+        )
+        keyed = table.append_column("k", column)
+        found = ag.sase("PATTERN SEQ(E a, E b) WITHIN 2").match(keyed, time="ts", key="k", output="count")
+        assert found.num_rows == 2 * PIECE - 2
 
 
 class Counted:

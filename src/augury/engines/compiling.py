@@ -6,13 +6,16 @@ that needs one finds it; a file is written under another name first and then ren
 
 from __future__ import annotations
 
+import atexit
 import functools
 import hashlib
 import importlib.util
 import linecache
 import os
+import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -55,18 +58,51 @@ class _Lines(Sequence[str]):
 @functools.cache
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of a module of ours, compiled once in each process and cached on disk."""
+    return _jitted(function)
+
+
+def _jitted(function: Callable[..., Any]) -> Callable[..., Any]:
     import numba
 
-    return numba.njit(cache=True, nogil=True, boundscheck=False)(function)
+    try:
+        return numba.njit(cache=True, nogil=True, boundscheck=False)(function)
+    except RuntimeError:  # of Numba: no folder that it knows can be written
+        return numba.njit(nogil=True, boundscheck=False)(function)
 
 
 def cache_folder() -> Path:
-    """Where compiled kernels are kept: AUGURY_CACHE, else the user's cache folder."""
+    """Where compiled kernels are kept: AUGURY_CACHE, else the user's cache folder.
+
+    Where that cannot be written it is a folder that goes with the process.
+    """
     named = os.environ.get("AUGURY_CACHE")
-    if named:
-        return Path(named)
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "augury"
+    folder = Path(named) if named else (Path(base) if base else Path("~/.cache").expanduser()) / "augury"
+    return folder if _can_hold_files(folder) else _own_folder(folder)
+
+
+@functools.cache
+def _can_hold_files(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+@functools.cache
+def _own_folder(wanted: Path) -> Path:
+    """For this process alone: a folder of a known name that anyone may write must not hold code that is run."""
+    warnings.warn(
+        f"compiled kernels cannot be kept in {wanted}, so each process compiles them anew; "
+        "set AUGURY_CACHE to a folder that can be written",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    own = tempfile.mkdtemp(prefix="augury-")
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    return Path(own)
 
 
 def _digest(source: str) -> str:
@@ -79,7 +115,6 @@ def module_of(source: str) -> ModuleType:
     folder = cache_folder()
     path = folder / f"{name}.py"
     if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".tmp", delete=False) as file:
             file.write(source)
         Path(file.name).replace(path)
@@ -99,9 +134,7 @@ def compiled_source(source: str, function: str, names: Mapping[str, Any]) -> Cal
 
 @functools.lru_cache(maxsize=256)
 def _compiled_source(source: str, function: str, names: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
-    import numba
-
     module = module_of(source)
     for name, value in names:
         setattr(module, name, compiled(value))
-    return numba.njit(cache=True, nogil=True, boundscheck=False)(getattr(module, function))
+    return _jitted(getattr(module, function))

@@ -73,7 +73,7 @@ def _sections(told: Told, *, kernel: bool) -> list[Callable[[Told, Page], None]]
     ]
     if generates:
         every.append(sections.memory)
-    every += [sections.partitions, sections.negation, sections.output]
+    every += [sections.partitions, sections.negation, sections.output, sections.slices]
     if generates:
         every.append(sections.compiling)
     if kernel:

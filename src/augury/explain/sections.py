@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from augury.automaton import Absent
+from augury.engines import eager
 from augury.engines.batch import COMPILED_FROM
 from augury.explain.told import Told
 from augury.explain.words import (
@@ -21,6 +22,7 @@ from augury.pattern import Clause, Component, lines_of_pattern
 from augury.plan.choice import choose
 from augury.plan.registers import Register
 from augury.resolve import UNKNOWN
+from augury.runtime.slices import SLICE, Cut, cutting_of
 
 
 def query(told: Told, page: Page) -> None:
@@ -247,6 +249,32 @@ def _how_counted(told: Told, asked: list[str]) -> str:
     return f"matches are listed one by one and counted, for {listed(reasons)}"
 
 
+# ------------------------------------------------------------------ how large partitions are matched
+
+
+def slices(told: Told, page: Page) -> None:
+    """How a large partition is cut into slices of time, or why it is not."""
+    window = told.pattern.within
+    instants = told.resolved.window if told.resolved is not None else 1  # how many does not matter here
+    found = cutting_of(
+        told.pattern, instants if window is not None else None, told.options.output, told.choice.plan
+    )
+    page.section("SLICES")
+    if found.cut is Cut.NOWHERE:
+        page.say(f"Each partition is matched as a whole, in memory that grows with it: {found.because}.")
+        return
+    needs = [where for where, reach in (("before", found.before), ("after", found.after)) if reach]
+    beside = f", with the events of one window ({window}) {listed(needs)} it" if needs else ""
+    page.say(
+        "A partition that is large is matched slice of time by slice of time, one after another, in memory that does not grow "
+        f"with it: {found.because}. A slice is evaluated by itself{beside}."
+    )
+    page.say(
+        f"That is done on Spark from {SLICE:,} events of a partition on, and in this process where a table of at least "
+        f"{2 * SLICE:,} rows is one partition and lies in order of time."
+    )
+
+
 # ------------------------------------------------------------------ how the kernel runs
 
 
@@ -257,14 +285,29 @@ def compiling(told: Told, page: Page) -> None:
     if called if told.kernel is None else told.kernel.calls_python:
         page.say(f"It calls {listed(called or ['Python'])}, which cannot be compiled: it runs as Python.")
         return
+    lines = 0 if told.kernel is None else told.kernel.source.length
+    if lines >= eager.TOO_LONG:
+        page.say(f"It is {lines:,} lines long, which would take minutes to compile: it runs as Python.")
+        return
+    after_all = f"If it turns out that more than {_seconds(told)} of work is left, it is compiled after all, and starts again"
+    if lines >= eager.LONG:
+        page.say(
+            f"It is {lines:,} lines long, so it starts as Python, however many events there are. {after_all}."
+        )
+        return
     many = told.rows
     said = ""
     if many is not None:
         said = f" These are {many:,}: it {'is compiled' if many >= COMPILED_FROM else 'starts as Python'}."
     page.say(
         f"It is compiled by Numba from {COMPILED_FROM:,} events on. Below that it starts as Python, since compiling takes longer "
-        f"than most work on so few.{said}"
+        f"than most work on so few.{said} {after_all}: few events can have many runs, or many matches."
     )
+
+
+def _seconds(told: Told) -> str:
+    seconds = eager.WORTH if told.kernel is None else eager.worth_of(told.kernel.source)
+    return "a second" if seconds < 1.5 else f"{seconds:.0f} seconds"
 
 
 def _registered(told: Told) -> set[str]:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from augury.expr.columns import from_arrow, physical_values
 from augury.expr.types import Kind, Type
+from augury.match.gather import decoded, gather, one_array
 from augury.resolve import Resolved
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _MULTIPLIERS = np.array([[0x9E3779B97F4A7C15], [0xC2B2AE3D27D4EB4F]], dtype=np.u
 
 def match_ids(found: Matches, table: pa.Table, query: Resolved) -> pa.Array:
     """One name of 32 hexadecimal signs for each match."""
-    contents = event_digests(table, query)
+    contents = event_digests(table, query, found)
     lanes = _seed(f"{query.pattern}|{query.reads}|{_params(query)}", len(found))
     for place, slot in enumerate(found.slots):
         lanes = _mix(lanes * _MULTIPLIERS + _slot_digest(slot, contents, place))
@@ -47,9 +48,18 @@ def _params(query: Resolved) -> str:
     return repr(sorted({(n.name, repr(n.value)) for e in exprs for n in walk(e) if isinstance(n, Param)}))
 
 
-def event_digests(table: pa.Table, query: Resolved) -> Lanes:
-    """A digest of what each row holds in the columns that are read."""
-    return value_digests(table, query.reads, query.columns.types)
+def event_digests(table: pa.Table, query: Resolved, found: Matches) -> Lanes:
+    """By row a digest of what it holds in the columns that are read; of rows that no match binds, nothing."""
+    is_bound = np.zeros(table.num_rows, np.bool_)
+    for slot in found.slots:
+        is_bound[slot.rows] = True
+    bound = np.flatnonzero(is_bound)
+    if len(bound) < table.num_rows:
+        columns = [gather(one_array(table.column(name)), bound) for name in query.reads]
+        table = pa.Table.from_arrays(columns, names=query.reads)
+    digests = np.zeros((2, len(is_bound)), np.uint64)
+    digests[:, bound] = value_digests(table, query.reads, query.columns.types)
+    return digests
 
 
 def value_digests(table: pa.Table, names: Sequence[str], types: Mapping[str, Type]) -> Lanes:
@@ -90,8 +100,8 @@ def _column_words(column: pa.ChunkedArray, type_: Type) -> Lanes:
 
 def _hashed(column: pa.ChunkedArray, type_: Type) -> Lanes:
     """Values of any length: each distinct one is hashed once, where the type can be dictionary encoded."""
-    if type_.kind in (Kind.STRING, Kind.BINARY) and column.type == pa.string():
-        encoded = column.combine_chunks().dictionary_encode()
+    if type_.kind in (Kind.STRING, Kind.BINARY, Kind.DECIMAL):
+        encoded = decoded(column).dictionary_encode()
         distinct: list[Any] = [*encoded.dictionary.to_pylist(), None]
         codes = encoded.indices.fill_null(len(distinct) - 1).to_numpy(zero_copy_only=False)
         return _digests(distinct)[:, codes]

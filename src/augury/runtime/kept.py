@@ -112,7 +112,8 @@ class Kept:
 
     def drop_expired(self, instant: int) -> None:
         """Forget the slots of which no match can need a row from this instant on."""
-        gone = np.flatnonzero((self.expires[: self.size] <= instant) & (self.count[: self.size] > 0))
+        expires = self.expires[: self.size]
+        gone = np.flatnonzero((expires <= instant) & (expires < NEVER) & (self.count[: self.size] > 0))
         self.live -= int(self.count[gone].sum())
         self.count[gone] = 0
         self._forget(gone)

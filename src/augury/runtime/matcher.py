@@ -329,7 +329,7 @@ class Matcher:
         needed, barred = np.zeros(e.table.num_rows, np.bool_), barred.copy()
         needed[order] = in_reach & ~behind
         barred[order] |= behind
-        if breaks(self.query):
+        if breaks(self.query.pattern):
             needed = self._with_neighbours(e.table, needed, place, len(slots))
         elif self.query.pattern.strategy in (Strategy.ANY, Strategy.NEXT):
             needed &= e.useful | self._absent(e, e.plan.query.pattern.components)

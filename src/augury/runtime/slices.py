@@ -25,7 +25,7 @@ from augury.engines.eager import Evaluation, Share
 from augury.expr.columns import from_arrow, physical_values
 from augury.expr.types import INT64_MAX, INT64_MIN
 from augury.match.rows import taken
-from augury.pattern import Strategy
+from augury.pattern import Pattern, Strategy
 from augury.resolve import Resolved
 from augury.runtime.by_definition import Definition
 from augury.runtime.by_engine import Engine
@@ -55,12 +55,16 @@ class Cutting:
 
 def cutting(query: Resolved, output: str, plan: str = "eager") -> Cutting:
     """How the matches of one partition can be found slice by slice."""
-    window = query.window
+    return cutting_of(query.pattern, query.window, output, plan)
+
+
+def cutting_of(pattern: Pattern, window: int | None, output: str, plan: str) -> Cutting:
+    """The same, of a pattern with this window in instants."""
     if plan == "definition":
         return Cutting(Cut.NOWHERE, "the definition looks at whole partitions")
     if window is None:
         return Cutting(Cut.NOWHERE, "without WITHIN a match may reach over all of its partition")
-    components = query.pattern.components
+    components = pattern.components
     leading, trailing = (window if c.negated else 0 for c in (components[0], components[-1]))
     match output:
         case "all" | "longest":
@@ -70,7 +74,7 @@ def cutting(query: Resolved, output: str, plan: str = "eager") -> Cutting:
                 Cut.NOWHERE,
                 "non_overlap goes on behind the last match, and the leading negation needs what is before it",
             )
-        case "non_overlap" if breaks(query):
+        case "non_overlap" if breaks(pattern):
             return Cutting(Cut.NOWHERE, "non_overlap goes on behind the last match of each [attr] partition")
         case "non_overlap":
             because = "non_overlap goes on behind the last match, slice after slice"
@@ -78,15 +82,20 @@ def cutting(query: Resolved, output: str, plan: str = "eager") -> Cutting:
     return Cutting(Cut.LAST, "a match belongs to the slice of its last event", window, trailing)
 
 
-def breaks(query: Resolved) -> bool:
+def breaks(pattern: Pattern) -> bool:
     """Whether [attr] partitions are told apart inside of a key's stream, of which every event counts."""
-    return query.pattern.strategy is Strategy.STRICT and bool(query.pattern.partition)
+    return pattern.strategy is Strategy.STRICT and bool(pattern.partition)
 
 
 def partition_columns(query: Resolved) -> tuple[str, ...]:
     """The columns whose values keep events apart: no match has events of two partitions."""
-    tests = () if breaks(query) else query.pattern.partition
+    tests = () if breaks(query.pattern) else query.pattern.partition
     return tuple(dict.fromkeys((*query.roles.key, *tests)))
+
+
+def values_of(column: pa.ChunkedArray, query: Resolved, name: str) -> list[Any]:
+    """A column's values as those of a key are compared."""
+    return [key_value(v) for v in physical_values(column, query.columns.types[name])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,9 +229,7 @@ class Sliced:
         return table if self.groups is None else table.drop_columns([self.groups.column])
 
     def _value(self, table: pa.Table, row: int) -> tuple[Any, ...]:
-        one = table.slice(row, 1)
-        types = self.query.columns.types
-        return tuple(key_value(physical_values(one.column(c), types[c])[0]) for c in self.columns)
+        return tuple(values_of(table.column(c).slice(row, 1), self.query, c)[0] for c in self.columns)
 
     def _first_like(self, table: pa.Table, row: int) -> int:
         """Where the partition of the table's last row begins: its rows are together at the end."""
@@ -243,4 +250,14 @@ class Sliced:
         return bisect.bisect_left(rows, True, key=lambda k: self._value(table, k) != wanted)
 
 
-__all__ = ["SLICE", "Cut", "Cutting", "Groups", "Sliced", "cutting", "partition_columns"]
+__all__ = [
+    "SLICE",
+    "Cut",
+    "Cutting",
+    "Groups",
+    "Sliced",
+    "cutting",
+    "cutting_of",
+    "partition_columns",
+    "values_of",
+]

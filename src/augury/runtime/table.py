@@ -15,18 +15,20 @@ from augury.expr.columns import Column, from_arrow
 from augury.expr.printing import quoted
 from augury.expr.types import INT64_MAX, INT64_MIN, Kind
 from augury.match import compressed
+from augury.match.gather import decoded
 from augury.match.rows import taken
 from augury.pattern import Pattern
 from augury.plan.choice import PLANS, choose
 from augury.resolve import Resolved, output_schema, resolve
 from augury.runtime.by_definition import Definition
 from augury.runtime.by_engine import MAX_RUNS, Engine, How
-from augury.runtime.slices import SLICE, Cut, Sliced, cutting, partition_columns
+from augury.runtime.slices import SLICE, Cut, Sliced, cutting, partition_columns, values_of
 from augury.schema import Columns, as_table, opened, roles_of
 from augury.watch import tell, watched
 
 OUTPUTS = ("all", "non_overlap", "longest", "count", "compressed")
 BAD_ROWS = ("error", "drop")
+FEW = 100  # values that may yet be one key: NaNs of different bits, zeros of either sign
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +110,27 @@ def engine_of(
 def comes_in_slices(engine: Engine | Definition, table: pa.Table) -> bool:
     """Whether a table can be matched slice by slice as it lies: one partition, in order of time."""
     query = engine.query
-    if table.num_rows < 2 * SLICE or not isinstance(engine, Engine) or partition_columns(query):
+    if table.num_rows < 2 * SLICE or not isinstance(engine, Engine):
         return False
     if cutting(query, engine.output, engine.how.plan).cut is Cut.NOWHERE:
+        return False
+    if not all(_is_one(table.column(name), query, name) for name in partition_columns(query)):
         return False
     newest = INT64_MIN
     for _, time in _times(table, query):
         if time.values[0] < newest or bool((time.values[1:] < time.values[:-1]).any()):
             return False
         newest = time.values[-1]
+    return True
+
+
+def _is_one(column: pa.ChunkedArray, query: Resolved, name: str) -> bool:
+    """Whether all values are one key. Of many keys the first few rows tell."""
+    known = values_of(column.slice(0, 1), query, name)
+    for start, rows in ((0, 1000), *((s, SLICE) for s in range(0, len(column), SLICE))):
+        distinct = pa.chunked_array([decoded(column.slice(start, rows)).unique()])
+        if len(distinct) > FEW or any(v != known[0] for v in values_of(distinct, query, name)):
+            return False
     return True
 
 

@@ -49,3 +49,26 @@ def first_bad_graph(
         if last_slot[begin + size - 1] != slots - 1:
             return graph
     return -1
+
+
+def first_unsorted(ev: Ints, left: Ints, right: Ints, newest: Ints, used: int) -> int:
+    """The first node that breaks the order of a match graph, -1 if none does: see kernels.graph.
+
+    Events grow with the numbers of nodes, and what a node stands on has a smaller number. A union has the history with
+    the newer start on its left, and any node the newest start of what is below it. Node 0 stands for what has expired,
+    and tells nothing.
+    """
+    for node in range(1, used):
+        a = left[node]
+        r = right[node]
+        if a < 0 or a >= node or r >= node or newest[node] > ev[node]:
+            return node
+        if node > 1 and ev[node - 1] > ev[node]:
+            return node
+        if a > 0 and newest[node] != newest[a]:
+            return node
+        if r > 0 and newest[r] > newest[node]:
+            return node
+        if r < 0 and a == 0 and r != -1 and newest[node] == ev[node]:
+            return node
+    return -1
