@@ -80,8 +80,15 @@ def test_random_cases_in_stretches_of_time(spark: Any, part: int, monkeypatch: p
     monkeypatch.setattr(spark_layout, "MOST_COPIED", 10)
     asked = _random(f"stretches/{part}", 60, strategies=(ANY, NEXT, STRICT), partition=(), key=False)
     timed = [one for one in asked if one.query.pattern.within is not None]
-    _agrees(spark, timed)
-    assert sum(found is not None for found in cut) > 20
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "5")
+    try:
+        _agrees(spark, timed)
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+    slices = [1 + len(found.begins) for found in cut if found is not None]
+    assert len(slices) > 10
+    assert max(slices) > 3
 
 
 def test_a_sample_behind_connect(connect: Any) -> None:
