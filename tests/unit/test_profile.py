@@ -68,8 +68,9 @@ def test_the_window_bounds_what_is_buffered() -> None:
         assert measures["peak_runs"] <= 3
 
 
-def test_counts_that_no_decimal_holds_are_counted() -> None:
-    table = events("A" * 200 + "B")
+@pytest.mark.parametrize("many", [200, 1100])  # 2**1100 is more than a float holds
+def test_counts_that_no_decimal_holds_are_counted(many: int) -> None:
+    table = events("A" * many + "B")
     result, measures = ag.sase("PATTERN SEQ(A+ a[], B b)").profile(
         table, time="ts", type="kind", output="count"
     )

@@ -254,7 +254,8 @@ def check(
     Examples:
       augury check theft.sase
       augury check theft.sase readings.parquet --time ts --type kind
-      augury check buys.sase --schema 'ts timestamp, kind string' -t ts
+      augury check buys.sase --schema 'ts timestamp, kind string' \\
+                   --time ts --type kind
       augury check 'PATTERN SEQ(A a, B b' --json
     """
     from augury.cli import matching
@@ -300,7 +301,7 @@ def explain(
     Examples:
       augury explain theft.sase
       augury explain theft.sase readings.parquet --time ts --type kind
-      augury explain rise.sase --schema 'ts timestamp, price double' \\
+      augury explain rise.sase --schema 'ts bigint, price double' \\
                      --time ts --output count --kernel
     """
     from augury.cli import explaining

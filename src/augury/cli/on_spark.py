@@ -9,6 +9,7 @@ whoever leaves out --spark must get the same rows; so text is read as without it
 
 from __future__ import annotations
 
+import logging
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from augury.cli.inputs import Data, schema_of
 from augury.cli.matching import Found, Roles, checked, read, told_types
 from augury.cli.screen import Meter
-from augury.cli.trouble import note
+from augury.cli.trouble import ends_later, note
 from augury.query import Query
 from augury.runtime.table import dropped
 from augury.spark import bad_rows
@@ -45,7 +46,10 @@ def evaluate(
         arguments, _ = checked(query, schema, data, roles, options)
     with told_types(data, schema):
         wanted = query.match(schema.empty_table(), **arguments, **options).schema
-    with Meter.of_tasks("starting Spark", None, quiet=quiet), in_words():
+    logging.getLogger().addHandler(logging.NullHandler())  # else py4j logs an interruption with all its calls
+    # Java that is cut off while it starts stays, and belongs to nobody.
+    waits = ends_later("ending as soon as Spark has started")
+    with Meter.of_tasks("starting Spark", None, quiet=quiet), in_words(), waits:
         spark = session_at(master, tell=not quiet)
     if table is None and is_far(spark):
         table, _ = read(query, data, roles, options, quiet=quiet)

@@ -99,7 +99,7 @@ def _telling() -> Iterator[None]:
 
 @contextmanager
 def _ends_on_request() -> Iterator[None]:
-    """Ctrl-C and a polite request to end (SIGTERM) both clean up; who started us with one ignored keeps it so."""
+    """Ctrl-C and a polite request to end (SIGTERM) both clean up."""
     asked = False
 
     def interrupt(*_: object) -> None:
@@ -107,18 +107,47 @@ def _ends_on_request() -> Iterator[None]:
         asked = True
         raise KeyboardInterrupt
 
+    try:
+        with _answering(interrupt):
+            yield
+    finally:
+        if asked:  # an import that it met in the middle may have turned it into another error, or into none
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def ends_later(because: str) -> Iterator[None]:
+    """A request to end waits for the end of the block, which would leave something behind if it were cut."""
+    asked = False
+
+    def wait(*_: object) -> None:
+        nonlocal asked
+        if not asked:
+            note(because)
+        asked = True
+
+    try:
+        with _answering(wait):
+            yield
+    finally:
+        if asked:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def _answering(answer: Callable[..., None]) -> Iterator[None]:
+    """Requests to end get this answer; who started us with one ignored keeps it so."""
     before = {}
     if threading.current_thread() is threading.main_thread():  # elsewhere Python takes no signals
         for number in (signal.SIGINT, signal.SIGTERM):
-            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
-                before[number] = signal.signal(number, interrupt)
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                before[number] = signal.signal(number, answer)
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        if asked:  # an import that it met in the middle may have turned it into another error, or into none
-            raise KeyboardInterrupt
+        for number, known in before.items():
+            if signal.getsignal(number) is answer:  # Spark puts an answer of its own there
+                signal.signal(number, known)
 
 
 def _let_go_of_stdout() -> None:

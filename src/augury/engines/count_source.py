@@ -217,7 +217,7 @@ class CountHistory:
     def _done_one(self, value: str) -> None:
         if self.wide:
             self.w(f"value = {value}; s = done0 + value; done0 = s & {MASK}")
-            self.w(f"done1 = (done1 + ((s >> 63) & 1)) & {MASK}; donef += value")
+            self.w(f"done1 = (done1 + ((s >> 63) & 1)) & {MASK}; donef += float(value)")
         else:
             self.w(f"done0 += {value}")
 
@@ -250,7 +250,8 @@ class CountHistory:
             value = "edge - max(z, since)" if self.summed else "1 if z >= since else 0"
             w(f"value = {value}", "w0[at + z] = value")
             if self.wide:
-                w("w1[at + z] = 0; wf[at + z] = value")
+                # As a float from the start: where the kernel runs as Python, an integer grows until no float holds it.
+                w("w1[at + z] = 0; wf[at + z] = float(value)")
         with w.block("else:"), self._over(self.head, "edge"):
             w(*(f"{word}[at + z] = {word}[of + z]" for word in self.words))
         with self._over("edge", self.tail):
@@ -285,7 +286,7 @@ class CountHistory:
         """Add a small number to the one at z."""
         if self.wide:
             self.w(f"value = {value}; s = w0[at + z] + value; w0[at + z] = s & {MASK}")
-            self.w(f"w1[at + z] = (w1[at + z] + ((s >> 63) & 1)) & {MASK}; wf[at + z] += value")
+            self.w(f"w1[at + z] = (w1[at + z] + ((s >> 63) & 1)) & {MASK}; wf[at + z] += float(value)")
         else:
             self.w(f"w0[at + z] += {value}")
 
