@@ -54,6 +54,7 @@ PATIENCE = 0.2  # seconds between them, about: an interrupt is heard then
 SOON = 0.3  # seconds of uncompiled work after which the compiler is weighed
 WORTH = 1.0  # seconds of it still to come for which compiling and starting again is worth its time
 PIECE = 1 << 20  # bound events in one piece of output
+PIECE_OF_FEW = 1 << 12  # … of an uncompiled evaluation, where a list of a million costs more than it saves
 MAX_NODES = 200_000_000  # 3.2 GB of nodes, or of counts
 
 
@@ -425,7 +426,7 @@ class Evaluation(Host):
     def pieces(self) -> Iterator[Matches]:
         """All matches that no absence breaks, over kernel indices."""
         store = GraphStore(self)
-        walker = Walker(self, self.kleene, self.batch.lows, self.below, room=_piece_of(len(self.batch)))
+        walker = Walker(self, self.kleene, self.batch.lows, self.below, room=PIECE if self.fast else PIECE_OF_FEW)
         for count in self.drive(store):
             yield from self._surviving(walker.walk(Graph(*store.arrays()), count))
         yield from self._surviving(walker.rest())
@@ -479,7 +480,3 @@ class Evaluation(Host):
 def _next_stretch(events: int, seconds: float) -> int:
     """How many events to hand to the kernel next: with a million runs each may take milliseconds."""
     return int(min(max(events, 1) * min(PATIENCE / max(seconds, 1e-6), 16.0) + 1, PAUSE))
-
-
-def _piece_of(events: int) -> int:
-    return 1 << 12 if events < COMPILED_FROM else PIECE
