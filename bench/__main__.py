@@ -4,14 +4,47 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
-from bench import records, runner
+from bench import experiments, records, runner
+from bench.growing import Record
+from bench.peers import flink, here, spark
+from bench.questions import questions
 from bench.workloads import workloads
+
+Part = tuple[str, Callable[[], Record | Iterable[Record]]]
+
+
+def parts(*, quick: bool, only: list[str]) -> Iterator[Part]:
+    """What there is to measure, each by a name: the engine, the paper's experiments, the peers."""
+
+    def chosen(name: str) -> bool:
+        return not only or any(word in name for word in only)
+
+    for workload in workloads(quick=quick):
+        if chosen(workload.name):
+            yield workload.name, partial(runner.run, workload, quick=quick)
+    for experiment in experiments.experiments(quick=quick):
+        if chosen(experiment.name):
+            yield experiment.name, partial(experiments.measure, experiment, quick=quick)
+    asked = list(questions(quick=quick))
+    for question in asked:
+        if chosen(f"peers/{question.name}/augury") or chosen(f"peers/{question.name}/numpy"):
+            yield f"peers/{question.name}/augury", partial(here.measure, question, quick=quick)
+    on_spark = [q for q in asked if q.spark and chosen(f"peers/{q.name}/spark")]
+    if on_spark:
+        yield "peers/*/spark", partial(spark.measure, on_spark, quick=quick)
+    on_flink = [q for q in asked if q.flink and chosen(f"peers/{q.name}/flink")]
+    if on_flink:
+        yield "peers/*/flink", partial(flink.measure, on_flink, quick=quick)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="bench", description="Measure Augury and write JSON records.")
+    parser = argparse.ArgumentParser(
+        prog="bench", description="Measure Augury and its peers, and write JSON records."
+    )
     add = parser.add_argument
     add("--quick", action="store_true", help="smaller streams, fewer calls: under three minutes")
     add(
@@ -19,30 +52,31 @@ def main() -> int:
         action="append",
         default=[],
         metavar="NAME",
-        help="what has NAME in its name; may be repeated",
+        help="what has NAME in its name, such as paper or flink; may be repeated",
     )
     add("--out", type=Path, help="where the records go (default: bench/records/<commit>[-quick].json)")
     add("--against", type=Path, help="older records: shows how many times as fast this run is")
-    add("--list", action="store_true", help="the names of the workloads, and nothing else")
+    add("--list", action="store_true", help="the names of what is measured, and nothing else")
     told = parser.parse_args()
-    chosen = [w for w in workloads(quick=told.quick) if not told.only or any(n in w.name for n in told.only)]
+    chosen = list(parts(quick=told.quick, only=told.only))
     if told.list:
-        print("\n".join(w.name for w in chosen))
+        print("\n".join(name for name, _ in chosen))
         return 0
     if not chosen:
-        print(f"no workload is named like {' or '.join(told.only)}; --list shows all", file=sys.stderr)
+        print(f"nothing is named like {' or '.join(told.only)}; --list shows all", file=sys.stderr)
         return 2
     before = records.read(told.against) if told.against else {}
     runner.use_one_core()
     machine = records.machine()
     print(records.heading(machine))
-    done = []
-    for workload in chosen:
-        record = runner.run(workload, quick=told.quick)
+    done: list[Record] = []
+    for _, measured in chosen:
+        found = measured()
+        for record in [found] if isinstance(found, dict) else found:
+            done.append(record)
+            print(records.line(record, before.get(record["workload"])), flush=True)
+    for record in runner.ratios(done):
         done.append(record)
-        print(records.line(record, before.get(record["workload"])), flush=True)
-    done.extend(runner.ratios(done))
-    for record in done[len(chosen) :]:
         print(records.line(record, before.get(record["workload"])))
     out = told.out or records.default_path(machine, quick=told.quick)
     records.write(out, machine, done, quick=told.quick)

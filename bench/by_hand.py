@@ -49,3 +49,40 @@ def _next(flag: Any) -> Any:
     at = np.where(flag, np.arange(n), n)
     following = np.minimum.accumulate(at[::-1])[::-1]
     return np.append(following[1:], n)
+
+
+def v_shapes(table: pa.Table) -> pa.Table:
+    """Where a symbol's price, after a tick that did not fall, falls and then rises: the whole fall and rise."""
+    symbol = table.column("symbol").to_numpy()
+    price = table.column("price").to_numpy()
+    ts = table.column("ts").to_numpy()
+    order = np.argsort(symbol.astype(np.min_scalar_type(symbol.max(initial=0))), kind="stable")
+    symbol, price, ts = symbol[order], price[order], ts[order]
+    moved = np.sign(np.diff(price, prepend=price[:1])).astype(np.int8)
+    moved[np.flatnonzero(np.diff(symbol, prepend=symbol[:1] - 1))] = (
+        2  # a symbol's first tick has moved nowhere
+    )
+    first = np.flatnonzero(np.diff(moved, prepend=3))  # islands: stretches of ticks that moved alike
+    last = np.append(first[1:], len(moved)) - 1
+    way = moved[first]
+    falls = np.flatnonzero((way[1:-1] == -1) & ((way[:-2] == 0) | (way[:-2] == 1)) & (way[2:] == 1)) + 1
+    top, bottom, again = last[falls - 1], last[falls], last[falls + 1]
+    return pa.table({"top": ts[top], "bottom": ts[bottom], "top_again": ts[again]})
+
+
+def triples(table: pa.Table, within: int = 600) -> pa.Table:
+    """How many A, B, C at rising prices complete at each C: for each, a matrix of the As and Bs in its window."""
+    kind = np.asarray(pc.index_in(table.column("kind"), pa.array(["A", "B", "C"])))
+    ts = table.column("ts").to_numpy()
+    price = table.column("price").to_numpy()
+    a, b, c = (np.flatnonzero(kind == k) for k in range(3))
+    a_from, b_from = (np.searchsorted(ts[those], ts[c] - within, side="right") for those in (a, b))
+    a_until, b_until = (np.searchsorted(those, c) for those in (a, b))
+    found = np.zeros(len(c), np.int64)
+    for k in range(len(c)):
+        those, then = a[a_from[k] : a_until[k]], b[b_from[k] : b_until[k]]
+        then = then[price[then] < price[c[k]]]
+        rising = (price[those][:, None] < price[then]) & (those[:, None] < then)
+        found[k] = np.count_nonzero(rising)
+    some = found > 0
+    return pa.table({"match_end": ts[c[some]], "count": found[some]})

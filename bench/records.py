@@ -6,9 +6,13 @@ import importlib.metadata
 import json
 import os
 import platform
+import shutil
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from augury.spark.java import version_of
 
 Record = dict[str, Any]
 
@@ -18,15 +22,26 @@ ROOT = Path(__file__).resolve().parents[1]
 def machine() -> Record:
     """What the figures depend on besides the code."""
     versions = {name: importlib.metadata.version(name) for name in ("numba", "numpy", "pyarrow")}
+    versions |= {"pyspark": importlib.metadata.version("pyspark")} if find_spec("pyspark") is not None else {}
+    java = shutil.which("java")
+    if java is not None:
+        versions["java"] = str(version_of(Path(java)))
     return {
         "cpu": _cpu(),
         "cores": os.cpu_count(),
+        "memory_gb": _memory(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         **versions,
         "commit": _git("rev-parse", "--short=12", "HEAD"),
         "changed": bool(_git("status", "--porcelain", "--untracked-files=no")),
     }
+
+
+def _memory() -> int | None:
+    if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", ()):
+        return None
+    return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
 
 
 def _cpu() -> str:
@@ -85,7 +100,9 @@ def heading(machine: Record) -> str:
 
 def line(record: Record, before: Record | None = None) -> str:
     """One record: what was reached, and whether it is what must be."""
-    cells = [f"{record['workload']:<36}"]
+    cells = [f"{record['workload']:<44}"]
+    if "skipped" in record:
+        return f"{cells[0]}  skipped: {record['skipped']}"
     if "ratio" in record:
         cells.append(f"{record['ratio']:>10.2f} x")
     else:
@@ -95,6 +112,10 @@ def line(record: Record, before: Record | None = None) -> str:
             cells.append(f"{record[name] / 1e6:>8.2f} {unit}")
     if "reached" in record:
         cells.append("reached" if record["reached"] else f"NOT REACHED, wanted {_said(record['goal'])}")
+    if record.get("agrees") is False:
+        cells.append(f"FOUND {record.get('rows', record.get('matches'))}, ours finds {record['expected']}")
+    if "bounded" in record:
+        cells.append(f"{record['events']:,} of {record['of_events']:,} events")
     if before is not None and "seconds" in before and "seconds" in record:
         cells.append(f"{before['seconds'] / record['seconds']:.2f} times as fast")
     return "  ".join(cells)

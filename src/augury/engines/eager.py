@@ -60,6 +60,7 @@ SHORT = 200  # lines of a short kernel; the time to compile grows with the power
 LONG = 600  # lines from which a kernel starts uncompiled however many events there are, …
 TOO_LONG = 2500  # … and from which it is never compiled: the compiler would take minutes
 PIECE = 1 << 20  # bound events in one piece of output
+PIECE_OF_FEW = 1 << 12  # … of an uncompiled evaluation, where a list of a million costs more than it saves
 MAX_NODES = 200_000_000  # 3.2 GB of nodes, or of counts
 
 
@@ -470,7 +471,7 @@ class Evaluation(Host):
     def pieces(self) -> Iterator[Matches]:
         """All matches that no absence breaks, over kernel indices."""
         store = GraphStore(self)
-        walker = Walker(self, self.kleene, self.batch.lows, self.below, room=_piece_of(len(self.batch)))
+        walker = Walker(self, self.kleene, self.batch.lows, self.below, room=PIECE if self.fast else PIECE_OF_FEW)
         for count in self.drive(store):
             yield from self._surviving(walker.walk(Graph(*store.arrays()), count))
         yield from self._surviving(walker.rest())
@@ -531,7 +532,3 @@ def worth_of(source: Source) -> float:
 def _next_stretch(events: int, seconds: float) -> int:
     """How many events to hand to the kernel next: with a million runs each may take milliseconds."""
     return int(min(max(events, 1) * min(PATIENCE / max(seconds, 1e-6), 16.0) + 1, PAUSE))
-
-
-def _piece_of(events: int) -> int:
-    return 1 << 12 if events < COMPILED_FROM else PIECE
