@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from augury.engines import eager
+from augury.engines import eager, patience
 from augury.query import sase
 from augury.resolve import output_schema, resolve
 from augury.runtime.by_definition import Definition
@@ -137,8 +137,8 @@ def test_slow_work_starts_again_compiled(output: str, monkeypatch: pytest.Monkey
         yield from right(self, store)
 
     monkeypatch.setattr(eager.Evaluation, "drive", watched)
-    monkeypatch.setattr(eager, "SOON", 0.0)
-    monkeypatch.setattr(eager, "WORTH", 0.0)
+    monkeypatch.setattr(patience, "SOON", 0.0)
+    monkeypatch.setattr(patience, "WORTH", 0.0)
     found = query.match(table, time="ts", type="kind", output=output)
     assert ways[0] is False
     assert ways[-1] is True

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import augury as ag
-from augury.engines import eager
+from augury.engines import passes
 from augury.errors import QueryError
 from augury.pattern import text_of_pattern
 from augury.plan.choice import PLANS
@@ -61,7 +61,7 @@ def test_types_change_nothing_of_where_predicates_are_tested(case):
         query = resolve(pattern, columns, roles)
     except QueryError:
         pytest.fail("cases are made to fit their data")
-    known, unknown = (eager.outline(placed) for placed in (query, without_schema(pattern)))
+    known, unknown = (passes.outline(placed) for placed in (query, without_schema(pattern)))
     assert places(known.split) == places(unknown.split)
     assert known.registers.merged == unknown.registers.merged
     assert known.automaton.absences == unknown.automaton.absences

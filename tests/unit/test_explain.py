@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import augury as ag
-from augury.engines import eager
+from augury.engines import eager, passes
 from augury.pattern import Clause, Part, lines_of_pattern, text_of_part
 from augury.plan.choice import ENGINES, PLANS, choose
 from augury.runtime.table import OUTPUTS
@@ -475,7 +475,7 @@ def test_every_line_of_a_kernel_has_its_origins():
     from augury.schema import Columns, Roles
 
     query = resolve(ag.sase(RISE).pattern, Columns.of(COLUMNS), Roles("ts", "kind"))
-    source = eager.Evaluation(eager.plan(query), TABLE, max_runs=10).source
+    source = eager.Evaluation(passes.plan(query), TABLE, max_runs=10).source
     assert len(source.origins) == len(source.text.splitlines()) == len(source.words(query.pattern))
 
 

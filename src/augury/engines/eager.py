@@ -1,8 +1,8 @@
 """The eager engine: all runs step together, one event at a time, merged where they have one future.
 
-    Resolved ─ lower, split, allocate ─> Plan ─┬─ masks and derived columns, for the whole table
-                                               ├─ the generated kernel: runs and the match graph
-                                               └─ enumeration ─> absences ─> Matches, a piece at a time
+    Resolved ─ passes ─> Plan ─┬─ masks and derived columns, for the whole table
+                               ├─ the generated kernel: runs and the match graph
+                               └─ enumeration ─> absences ─> Matches, a piece at a time
 
 The kernel allocates nothing. When an array is full, or after some million events so that an interrupt is
 heard, it comes back here; finished roots are turned into matches, what is out of the window is dropped
@@ -11,7 +11,6 @@ from the graph, arrays grow if they must, and the kernel goes on where it stoppe
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,8 +19,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from augury.automaton import Absent, Action, Arc, Automaton, lower
-from augury.engines import absence
+from augury.automaton import Absent, Action, Arc
+from augury.engines import absence, patience
 from augury.engines.batch import COMPILED_FROM, prepare
 from augury.engines.compiling import compiled_source, plain
 from augury.engines.eager_source import eager_source
@@ -29,6 +28,7 @@ from augury.engines.generated import Options, Source, split_by_word
 from augury.engines.host import Host
 from augury.engines.kernels import control as ctl
 from augury.engines.kernels import graph, runs
+from augury.engines.passes import Plan
 from augury.engines.stores import CountStore, GraphStore, size_of
 from augury.engines.walk import Graph, Walker, graph_of
 from augury.errors import LimitError, one_line
@@ -40,9 +40,7 @@ from augury.expr.tree import At, Attr, Binary, Expr, Literal, typed
 from augury.expr.types import BOOL, INT64_MAX, INT64_MIN, STRING
 from augury.match.rows import Matches
 from augury.measures import Measures
-from augury.plan.registers import Registers, allocate
-from augury.plan.split import ABSENT, Guard, Split, split
-from augury.resolve import Placed, Resolved
+from augury.plan.split import ABSENT, Guard
 from augury.watch import tell
 
 if TYPE_CHECKING:
@@ -52,81 +50,9 @@ Ints = npt.NDArray[np.int64]
 
 PAUSE = 1 << 20  # events between two looks at the world, at most
 PATIENCE = 0.2  # seconds between them, about: an interrupt is heard then
-SOON = 0.3  # seconds of uncompiled work after which the compiler is weighed
-WORTH = (
-    1.0  # seconds of it still to come for which compiling a short kernel and starting again is worth its time
-)
-SHORT = 200  # lines of a short kernel; the time to compile grows with the power 1.6 of them
-LONG = 600  # lines from which a kernel starts uncompiled however many events there are, …
-TOO_LONG = 2500  # … and from which it is never compiled: the compiler would take minutes
 PIECE = 1 << 20  # bound events in one piece of output
 PIECE_OF_FEW = 1 << 12  # … of an uncompiled evaluation, where a list of a million costs more than it saves
 MAX_NODES = 200_000_000  # 3.2 GB of nodes, or of counts
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """What the passes make of a query, whether its types are known or not."""
-
-    automaton: Automaton
-    split: Split
-    registers: Registers
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether every complete match is one: no absence is asked of it."""
-        return not self.automaton.left_to(Absent.FILTERS)
-
-    @property
-    def can_count(self) -> bool:
-        """Whether counting needs no enumeration: no test walks a history, no absence is asked of matches."""
-        guards = (*self.split.guards, *self.split.leaves, self.split.accept)
-        return not any(g.history for g in guards) and self.is_exact
-
-    def selects(self, output: str, *, shares: bool = True) -> bool:
-        """Whether the output's matches are chosen in the graph that they share, if they do."""
-        return shares and self.is_exact and output in ("non_overlap", "longest", "compressed")
-
-    def keeps_apart(self, output: str, *, shares: bool = True) -> bool:
-        """Whether runs of different first events are not merged, because the output chooses for each."""
-        bounded = bool(self.automaton.left_to(Absent.BOUNDS))
-        chooses = output == "longest" or (output == "non_overlap" and bounded)
-        return chooses and self.selects(output, shares=shares)
-
-
-@dataclass(frozen=True, slots=True)
-class Plan(Outline):
-    """Everything about a query that does not depend on the events."""
-
-    query: Resolved
-
-    def options(self, output: str, *, shares: bool = True, profile: bool = False) -> Options:
-        """What of the kernel an output asks for."""
-        bounded = bool(self.automaton.left_to(Absent.BOUNDS))
-        counting = output == "count" and self.can_count
-        clear = output == "non_overlap" and self.selects(output, shares=shares)
-        apart = self.keeps_apart(output, shares=shares)
-        return Options(
-            self.query.window is not None,
-            counting=counting,
-            clear=clear,
-            apart=apart,
-            bounded=bounded and (counting or apart),
-            profile=profile,
-        )
-
-
-def outline(query: Placed, *, merge: bool = True) -> Outline:
-    """The passes, in order."""
-    automaton = lower(query)
-    parts = split(automaton)
-    return Outline(automaton, parts, allocate(automaton, parts, merge=merge))
-
-
-def plan(query: Resolved, *, merge: bool = True) -> Plan:
-    """The plan of a query that has met its data's columns."""
-    made = outline(query, merge=merge)
-    return Plan(made.automaton, made.split, made.registers, query)
 
 
 ALWAYS = (INT64_MIN, INT64_MAX)
@@ -144,10 +70,6 @@ class Share:
 
 
 EVERYTHING = Share()
-
-
-class Slow(Exception):  # noqa: N818  # no error: a change of mind
-    """An uncompiled evaluation has more to do than its events told: compiled, from the start, it is done sooner."""
 
 
 class Evaluation(Host):
@@ -200,8 +122,8 @@ class Evaluation(Host):
         self.source = self._written(self.options, self.inputs)
         if self.inputs.needs_python:  # what calls Python is Python, with its numbers
             self.fast = self.hurries = False
-        elif fast is None and self.source.length >= (TOO_LONG if profile else LONG):
-            self.fast, self.hurries = False, self.source.length < TOO_LONG
+        elif fast is None and self.source.length >= (patience.TOO_LONG if profile else patience.LONG):
+            self.fast, self.hurries = False, self.source.length < patience.TOO_LONG
         bound = self.inputs.bind(
             {str(k): (c, typed(e)) for k, (c, e) in enumerate(zip(columns, plan.split.columns, strict=True))}
         )
@@ -435,9 +357,8 @@ class Evaluation(Host):
 
     def reconsider(self, done: float) -> None:
         """Whether to go on uncompiled, this share of the work being done."""
-        spent = time.monotonic() - self.begun
-        if self.hurries and spent > SOON and spent * (1 - done) > worth_of(self.source) * done:
-            raise Slow
+        if self.hurries:
+            patience.reconsider(time.monotonic() - self.begun, done, self.source)
 
     def live(self, control: Any) -> int:
         return sum(int(control[ctl.STATES + 3 * s]) for s in range(1, self.plan.automaton.final + 1))
@@ -511,10 +432,9 @@ class Evaluation(Host):
             found = self.surviving(piece)
             if len(found):
                 yield found
-            if self.hurries and time.monotonic() - self.begun > worth_of(
-                self.source
-            ):  # how many there will be nobody knows
-                raise Slow
+            spent = time.monotonic() - self.begun
+            if self.hurries and spent > patience.worth_of(self.source):  # how many there will be nobody knows
+                raise patience.Slow
 
     def surviving(self, found: Matches) -> Matches:
         """The matches that no absence breaks."""
@@ -524,11 +444,6 @@ class Evaluation(Host):
                 if not good.all():
                     found = absence.chosen_matches(found, good)
         return found
-
-
-def worth_of(source: Source) -> float:
-    """The seconds of work for which compiling a kernel is worth its time."""
-    return WORTH * max(1.0, math.pow(source.length / SHORT, 1.6))
 
 
 def _next_stretch(events: int, seconds: float) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from augury.automaton import Absent
-from augury.engines import eager
+from augury.engines import patience
 from augury.engines.batch import COMPILED_FROM
 from augury.explain.told import Told
 from augury.explain.words import (
@@ -286,11 +286,11 @@ def compiling(told: Told, page: Page) -> None:
         page.say(f"It calls {listed(called or ['Python'])}, which cannot be compiled: it runs as Python.")
         return
     lines = 0 if told.kernel is None else told.kernel.source.length
-    if lines >= eager.TOO_LONG:
+    if lines >= patience.TOO_LONG:
         page.say(f"It is {lines:,} lines long, which would take minutes to compile: it runs as Python.")
         return
     after_all = f"If it turns out that more than {_seconds(told)} of work is left, it is compiled after all, and starts again"
-    if lines >= eager.LONG:
+    if lines >= patience.LONG:
         page.say(
             f"It is {lines:,} lines long, so it starts as Python, however many events there are. {after_all}."
         )
@@ -306,7 +306,7 @@ def compiling(told: Told, page: Page) -> None:
 
 
 def _seconds(told: Told) -> str:
-    seconds = eager.WORTH if told.kernel is None else eager.worth_of(told.kernel.source)
+    seconds = patience.WORTH if told.kernel is None else patience.worth_of(told.kernel.source)
     return "a second" if seconds < 1.5 else f"{seconds:.0f} seconds"
 
 

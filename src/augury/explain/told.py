@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from augury.automaton import Absent
-from augury.engines import eager
+from augury.engines import passes
 from augury.engines.generated import Source
 from augury.match.gather import in_one_chunk
 from augury.pattern import Clause, Component, Part, Pattern, lines_of_pattern
@@ -38,7 +38,7 @@ class Told:
     pattern: Pattern
     options: Options
     choice: Choice
-    outline: eager.Outline
+    outline: passes.Outline
     placed: Placed
     resolved: Resolved | None = None  # the same where there is a schema
     result: pa.Schema | None = None
@@ -72,14 +72,14 @@ def told_of(pattern: Pattern, data: Any, options: Options, *, kernel: bool) -> T
     choice = choose(options.plan)
     if data is None:
         placed: Placed = without_schema(pattern)
-        return Told(pattern, options, choice, eager.outline(placed, merge=choice.engine.merges), placed)
+        return Told(pattern, options, choice, passes.outline(placed, merge=choice.engine.merges), placed)
     table = None
     if not isinstance(data, pa.Schema):
         data = opened(data)
         table = as_table(data) if kernel else data if isinstance(data, pa.Table) else None
     schema = data if isinstance(data, pa.Schema) else data.schema
     query, result = met(pattern, schema, options)
-    plan = eager.plan(query, merge=choice.engine.merges)
+    plan = passes.plan(query, merge=choice.engine.merges)
     made = None
     if choice.engine.generates:
         made = _generated(plan, table if kernel else None, schema, options, choice)
@@ -88,7 +88,7 @@ def told_of(pattern: Pattern, data: Any, options: Options, *, kernel: bool) -> T
 
 
 def _generated(
-    plan: eager.Plan, table: pa.Table | None, schema: pa.Schema, options: Options, choice: Choice
+    plan: passes.Plan, table: pa.Table | None, schema: pa.Schema, options: Options, choice: Choice
 ) -> Kernel:
     """The kernel that `match` would run; of a schema alone, the one for columns without nulls."""
     of_rows = table is not None

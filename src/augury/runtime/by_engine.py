@@ -12,9 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from augury.engines import backtrack as backtracking
-from augury.engines import eager, selection
+from augury.engines import eager, passes, selection
 from augury.engines.absence import in_rows
-from augury.engines.eager import EVERYTHING, MAX_NODES, Evaluation, Share, Slow
+from augury.engines.eager import EVERYTHING, MAX_NODES, Evaluation, Share
+from augury.engines.patience import Slow
 from augury.match import compressed
 from augury.match.gather import in_one_chunk
 from augury.match.items import Run, computed_items
@@ -52,7 +53,7 @@ class Engine:
         self.how = how
         self.match_id = match_id
         self.declared = engine_of(how.plan)
-        self.plan = eager.plan(query, merge=self.declared.merges)
+        self.plan = passes.plan(query, merge=self.declared.merges)
         self.measures = Measures()
         self.room = Room()
 

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from augury.engines.batch import COMPILED_FROM
-from augury.engines.eager import WORTH, Slow
 from augury.engines.host import Host
 from augury.engines.kernels.check import first_bad_graph
+from augury.engines.patience import WORTH, Slow
 from augury.engines.walk import Graph, Walker
 from augury.errors import DataError
 from augury.match.compressed import COLUMNS, Graphs, disassemble
