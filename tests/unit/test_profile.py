@@ -109,3 +109,43 @@ def test_a_run_is_alive_until_its_window_ends() -> None:
     for plan in ("definition", "eager", "eager-unmerged"):
         measures = query.profile(events("AXXXXXX"), time="ts", type="kind", plan=plan)[1]
         assert measures["run_steps"] == 4
+
+
+@pytest.mark.parametrize("plan", ["eager", "eager-unmerged"])
+def test_no_run_waits_between_a_series_and_what_follows(plan: str) -> None:
+    """Proceed is constrained: a run leaves the series only with an event that begins the next component."""
+    query = ag.sase(
+        "PATTERN SEQ(A+ a[], B b) WHERE skip_till_next_match(a[], b) { a[i].x > a[i-1].x AND b.x = a[1].x }"
+    )
+    table = events("ABABABABAB", x=[1, 0, 2, 0, 3, 0, 4, 0, 5, 0])
+    measures = query.profile(table, time="ts", type="kind", plan=plan)[1]
+    assert measures["rows"] == 0
+    assert measures["peak_runs"] == 5  # one for each first event
+
+
+@pytest.mark.parametrize("plan", ["eager", "eager-unmerged", "backtrack"])
+@pytest.mark.parametrize("strategy", ["skip_till_next_match", "skip_till_any_match"])
+def test_the_window_is_asked_at_every_edge(plan: str, strategy: str) -> None:
+    """A run that only passes over events ends with its window: no predicate is tried for it any more."""
+    query = ag.sase(f"PATTERN SEQ(A a, B b, C c) WHERE {strategy}(a, b, c) {{ b.x < a.x }} WITHIN 5")
+    table = events("A" + "B" * 60, x=[1] + [1] * 60)
+    measures = query.profile(table, time="ts", type="kind", plan=plan)[1]
+    assert measures["run_evaluations"] == 4
+    taking = ag.sase(f"PATTERN SEQ(A+ a[], C c) WHERE {strategy}(a[], c) {{ a[i].x < a[i-1].x }} WITHIN 5")
+    measures = taking.profile(events("A" + "B" * 30 + "A", x=[9] * 32), time="ts", type="kind", plan=plan)[1]
+    assert measures["run_evaluations"] == 0
+
+
+def test_a_register_that_no_test_will_read_keeps_no_runs_apart() -> None:
+    """a.x matters until b is bound: from there on the five runs have one future."""
+    query = ag.sase("PATTERN SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b, c) { a.x < b.x }")
+    told = query.profile(events("AAAAAB" + "D" * 9, x=[1, 2, 3, 4, 5, 9] + [0] * 9), time="ts", type="kind")[
+        1
+    ]
+    assert told["peak_runs"] == 5
+    assert told["runs_merged"] == 4
+    kept = ag.sase(
+        "PATTERN SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b, c) { a.x < b.x AND a.x < c.x }"
+    )
+    told = kept.profile(events("AAAAABC", x=[1, 2, 3, 4, 5, 9, 9]), time="ts", type="kind")[1]
+    assert told["runs_merged"] == 0
