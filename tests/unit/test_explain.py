@@ -494,3 +494,18 @@ def test_a_traceback_out_of_a_kernel_names_the_query_and_its_line(monkeypatch):
     shown = "".join(traceback.format_exception(caught.value))
     assert "of PATTERN SEQ(Stock a, Stock b)>" in shown
     assert "# refuse(a.tag, b.tag)" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "output", "said"),
+    [
+        ("PATTERN SEQ(A a, B b)", "all", "one task, one after another, since without WITHIN"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5", "all", "Spark matches such slices in parallel"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5", "count", "Spark matches such slices in parallel"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5", "non_overlap", "one task, one after another, since non_overlap"),
+        ("PATTERN SEQ(A a, B b) WHERE [x]", "non_overlap", "Spark matches partitions in parallel"),
+    ],
+)
+def test_it_tells_what_spark_must_do_one_after_another(text: str, output: str, said: str) -> None:
+    told = " ".join(ag.sase(text).explain(output=output).split())
+    assert said in told

@@ -22,7 +22,8 @@ from augury.pattern import Clause, Component, lines_of_pattern
 from augury.plan.choice import choose
 from augury.plan.registers import Register
 from augury.resolve import UNKNOWN
-from augury.runtime.slices import SLICE, Cut, cutting_of
+from augury.runtime.slices import SLICE, Cut, Cutting, breaks, cutting_of
+from augury.runtime.spark_layout import LEAST
 
 
 def query(told: Told, page: Page) -> None:
@@ -262,6 +263,7 @@ def slices(told: Told, page: Page) -> None:
     page.section("SLICES")
     if found.cut is Cut.NOWHERE:
         page.say(f"Each partition is matched as a whole, in memory that grows with it: {found.because}.")
+        _side_by_side(told, page, found)
         return
     needs = [where for where, reach in (("before", found.before), ("after", found.after)) if reach]
     beside = f", with the events of one window ({window}) {listed(needs)} it" if needs else ""
@@ -273,6 +275,22 @@ def slices(told: Told, page: Page) -> None:
         f"That is done on Spark from {SLICE:,} events of a partition on, and in this process where a table of at least "
         f"{2 * SLICE:,} rows is one partition and lies in order of time."
     )
+    _side_by_side(told, page, found)
+
+
+def _side_by_side(told: Told, page: Page, found: Cutting) -> None:
+    """What of it Spark does in parallel, where no column keeps events apart."""
+    if told.options.key or (told.pattern.partition and not breaks(told.pattern)):
+        page.say("Spark matches partitions in parallel.")
+    elif found.cut in (Cut.FIRST, Cut.LAST):
+        page.say(
+            f"There is nothing to partition by: Spark matches such slices in parallel, from {2 * LEAST:,} rows on, where the "
+            "window is short against them."
+        )
+    else:
+        page.say(
+            f"There is nothing to partition by: Spark matches all events in one task, one after another, since {found.because}."
+        )
 
 
 # ------------------------------------------------------------------ how the kernel runs
