@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -502,6 +503,24 @@ def test_an_interruption_that_an_import_swallowed():
     assert end.value.exit_code == 130
 
 
+def test_an_interruption_may_wait_and_a_second_does_not(capsys):
+    from augury.cli.trouble import ends_later
+
+    done = []
+
+    def asked(times):
+        with ends_later("later"):
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+            done.append(times)
+
+    for times in (1, 2):
+        with pytest.raises(KeyboardInterrupt):
+            asked(times)
+    assert done == [1]
+    assert capsys.readouterr().err == "later\nlater\n"
+
+
 # ------------------------------------------------------------------ starting
 
 
@@ -734,3 +753,17 @@ def test_errors_of_spark_are_one_line(text, error):
 
     found = error_of(text)
     assert (type(found).__name__, str(found)) == error
+
+
+@pytest.mark.parametrize(
+    "master", ["sc://127.0.0.1:{}/;token=x", "spark://127.0.0.1:{}", "spark://127.0.0.1:x,127.0.0.1:{}"]
+)
+def test_a_master_that_does_not_answer_is_told_at_once(folder, readings, monkeypatch, master):
+    pytest.importorskip("pyspark")
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+    with socket.socket() as taken:  # bound, and not listening
+        taken.bind(("127.0.0.1", 0))
+        master = master.format(taken.getsockname()[1])
+        result = run("match", "theft.sase", "r.parquet", *ROLES, "--spark", master)
+    assert (result.exit_code, f"nothing answers at {master}" in said(result)) == (1, True)

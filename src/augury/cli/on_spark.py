@@ -48,7 +48,7 @@ def evaluate(
         wanted = query.match(schema.empty_table(), **arguments, **options).schema
     logging.getLogger().addHandler(logging.NullHandler())  # else py4j logs an interruption with all its calls
     # Java that is cut off while it starts stays, and belongs to nobody.
-    waits = ends_later("ending as soon as Spark has started")
+    waits = ends_later("ending as soon as Spark has started; ask again to end now")
     with Meter.of_tasks("starting Spark", None, quiet=quiet), in_words(), waits:
         spark = session_at(master, tell=not quiet)
     if table is None and is_far(spark):

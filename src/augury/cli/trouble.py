@@ -117,14 +117,15 @@ def _ends_on_request() -> Iterator[None]:
 
 @contextmanager
 def ends_later(because: str) -> Iterator[None]:
-    """A request to end waits for the end of the block, which would leave something behind if it were cut."""
+    """A request to end waits for the end of the block, which would leave something behind; a second one does not."""
     asked = False
 
     def wait(*_: object) -> None:
         nonlocal asked
-        if not asked:
-            note(because)
+        if asked:
+            raise KeyboardInterrupt
         asked = True
+        note(because)
 
     try:
         with _answering(wait):

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import re
 import shutil
+import socket
 import sys
 import tempfile
 from pathlib import Path
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _LOCAL = re.compile(r"local(?:\[(\d+|\*)\])?")
 _MASTER = re.compile(r"local(?:\[.*\])?|local-cluster\[.*\]|yarn|(?:spark|k8s|sc)://.+")
+_PORTS = {"sc": 15002, "sp": 7077}
 KINDS = "local, local[4], spark://HOST:PORT, yarn, k8s://HOST:PORT or sc://HOST:PORT"
 
 
@@ -50,9 +52,27 @@ def session_at(master: str | None = None, *, tell: bool = True) -> SparkSession:
         return session(cores=cores, config=everything, tell=tell)
     if importlib.util.find_spec("pyspark") is None:
         raise AuguryError("there is no PySpark in this Python; install it: pip install 'augury[spark]'")
+    _check_answers(master)
     spark = _remote(master) if master.startswith("sc://") else _cluster(master, everything)
     say(f"using Spark {spark.version} at {master}", tell=tell)
     return spark
+
+
+def _check_answers(master: str) -> None:
+    """Spark itself tries for minutes, in silence, before it says that nobody is there."""
+    found = re.match(r"(?:spark|sc)://(.+?)(?:/|$)", master)
+    if found is None or any(name.lower().endswith("_proxy") for name in os.environ):
+        return
+    said = ""
+    for place in found[1].split(","):  # several masters stand in for each other
+        host, _, port = place.rpartition(":") if ":" in place else (place, "", "")
+        try:
+            socket.create_connection((host, int(port or _PORTS[master[:2]])), timeout=10).close()
+        except (OSError, ValueError) as error:
+            said = str(error)
+        else:
+            return
+    raise AuguryError(f"nothing answers at {master}: {said}")
 
 
 def _remote(url: str) -> SparkSession:

@@ -75,6 +75,8 @@ def in_words() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
+        if "SPARK_JOB_CANCELLED" in str(error):  # so Spark answers Ctrl-C
+            raise KeyboardInterrupt from None
         raise error_of(str(error)) from None
 
 
