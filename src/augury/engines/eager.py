@@ -426,7 +426,9 @@ class Evaluation(Host):
     def pieces(self) -> Iterator[Matches]:
         """All matches that no absence breaks, over kernel indices."""
         store = GraphStore(self)
-        walker = Walker(self, self.kleene, self.batch.lows, self.below, room=PIECE if self.fast else PIECE_OF_FEW)
+        walker = Walker(
+            self, self.kleene, self.batch.lows, self.below, room=PIECE if self.fast else PIECE_OF_FEW
+        )
         for count in self.drive(store):
             yield from self._surviving(walker.walk(Graph(*store.arrays()), count))
         yield from self._surviving(walker.rest())
