@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import augury as ag
 from augury.engines import eager
-from augury.engines.eager import EVERYTHING, MAX_NODES
 from augury.engines.stores import GraphStore
 from augury.generate import stock
 from augury.match.gather import in_one_chunk
@@ -35,6 +35,7 @@ PLANS = (
     "backtrack",
 )  # the paper's basic algorithm, the one with merging, backtracking
 WINDOWS = (500, 1000, 1500, 2000)
+TOP = 1000  # prices go on at 1 after it
 FIRST = 4_000  # events that every system can do
 
 PREDICATES = {
@@ -119,8 +120,8 @@ class Asked:
         self.plan = plan
         self.output = output
 
-    def engine(self, *, profile: bool = False, fast: bool = True) -> Engine:
-        return Engine(self.query, self.gives, self.output, How(self.plan, profile=profile, fast=fast))
+    def engine(self, *, fast: bool = True) -> Engine:
+        return Engine(self.query, self.gives, self.output, How(self.plan, fast=fast))
 
     def whole(self, table: pa.Table) -> pa.Table:
         return self.engine().whole(table)
@@ -128,36 +129,43 @@ class Asked:
     def matched(self, table: pa.Table) -> tuple[float, float]:
         """Everything but the construction: seconds until columns are ready, and of the kernel that builds the graph."""
         begun = time.perf_counter()
-        evaluation = eager.Evaluation(
-            self.engine().plan,
-            in_one_chunk(table, self.query.reads),
-            max_runs=MAX_RUNS,
-            max_nodes=MAX_NODES,
-            output=self.output,
-            fast=True,
-            share=EVERYTHING,
-        )
+        evaluation = self._evaluation(table, fast=True)
         ready = time.perf_counter()
-        for _ in evaluation.drive(GraphStore(evaluation)):
-            pass  # the matches that could be constructed now
+        _drive(evaluation)
         return ready - begun, time.perf_counter() - ready
 
     def profiled(self, table: pa.Table, *, fast: bool) -> Record:
-        engine = self.engine(profile=True, fast=fast)
-        engine.whole(table)
-        measured = engine.measures
-        counts = {
+        """Counts of what the matching did, on any stream: no match is constructed. Backtracking does both at once."""
+        if self.plan == "backtrack":
+            engine = self.engine(fast=fast)
+            engine.whole(table)
+            return {"profiled_events": table.num_rows, "events_read": engine.measures.events_read}
+        evaluation = self._evaluation(table, fast=fast, profile=True)
+        _drive(evaluation)
+        measured = evaluation.measures
+        return {
+            "profiled_events": table.num_rows,
             "runs_begun": measured.runs_begun,
             "runs_merged": measured.runs_merged,
-            "runs_per_step": round(measured.run_steps / measured.events, 4),
+            "runs_per_step": round(measured.run_steps / table.num_rows, 4),
             "peak_runs": measured.peak_runs,
             "nodes": measured.nodes,
-            "events_read": measured.events_read,
         }
-        return {
-            "profiled_events": measured.events,
-            **{k: v for k, v in counts.items() if v or self.plan != "backtrack"},
-        }
+
+    def _evaluation(self, table: pa.Table, *, fast: bool, profile: bool = False) -> eager.Evaluation:
+        return eager.Evaluation(
+            self.engine().plan,
+            in_one_chunk(table, self.query.reads),
+            max_runs=MAX_RUNS,
+            output=self.output,
+            profile=profile,
+            fast=fast,
+        )
+
+
+def _drive(evaluation: eager.Evaluation) -> None:
+    for _ in evaluation.drive(GraphStore(evaluation)):
+        pass  # the matches that could be constructed now
 
 
 def measure(experiment: Experiment, *, quick: bool, windows: int = LONG) -> Record:
@@ -178,18 +186,29 @@ def measure(experiment: Experiment, *, quick: bool, windows: int = LONG) -> Reco
         "within": experiment.within,
         "p": experiment.p,
         "events": size,
-        **counted(asked.whole(stream), experiment.output),
+        **_said(asked.whole(stream), experiment.output),
         "seconds": _best(lambda: asked.whole(stream), calls, budget),
     }
     record["events_per_second"] = round(size / record["seconds"])
     if experiment.plan != "backtrack" and experiment.output == "all":
         splits = [asked.matched(stream) for _ in range(2 * calls)]
         record["preparing_seconds"], record["kernel_seconds"] = (min(s) for s in zip(*splits, strict=True))
-    few = stream if not quick else stream.slice(0, 20_000)
-    record |= asked.profiled(
-        few, fast=not quick
-    )  # of few events uncompiled: a kernel that counts is another one
+    whole = stream if experiment.plan == "backtrack" else table
+    # Of few events uncompiled: a kernel that counts is another one, to be compiled.
+    record |= asked.profiled(whole.slice(0, 20_000) if quick else whole, fast=not quick)
     return bounded(record, size, table.num_rows, budget)
+
+
+def _said(found: pa.Table, output: str) -> Record:
+    """How much a result says, and the mean length of the matches that do not begin at the top of the prices' range."""
+    told = counted(found, output)
+    taken = found.column("a").combine_chunks()
+    if output == "all" and found.num_rows:
+        first = taken.values.field("price").take(taken.offsets[:-1])
+        below = np.asarray(pc.less(first, TOP))
+        length = np.asarray(pc.list_value_length(taken))[below] + 1
+        told["length_from_below"] = round(float(length.mean()), 2) if len(length) else None
+    return told
 
 
 def _best(call: Callable[[], Any], calls: int, budget: float) -> float:

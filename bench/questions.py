@@ -39,7 +39,7 @@ class Question:
 
     name: str
     asks: str  # for the report
-    stream: Callable[[int], pa.Table]
+    stream: Callable[..., pa.Table]  # of so many rows
     rows: int
     text: str
     output: str
@@ -72,8 +72,8 @@ class Question:
 
 
 PREFIXES = (
-    "Flink's a+ followedBy b also gives each shorter a[], up to the next b: a SASE+ run that skips till the next "
-    "match takes all that it can take"
+    "In Flink a+ followedBy b gives each beginning of a[] with the one b that comes next after it; under skip_till_next_match SASE+ gives "
+    "each b with all of a[] before it"
 )
 
 

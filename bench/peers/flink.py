@@ -77,15 +77,13 @@ def compiled(classes: Path) -> str:
     return os.pathsep.join([str(classes), str(lib / "*")])
 
 
-def ask(
-    asked: Sequence[tuple[Question, pa.Table]], budget: float, *, matches: Path | None = None
-) -> dict[str, list[Record]]:
-    """By question what the driver said of each part of the stream; with `matches`, the last ones are written there."""
+def ask(asked: Sequence[tuple[Question, pa.Table, Path | None]], budget: float) -> dict[str, list[Record]]:
+    """By question what the driver said of each part of its stream; the matches of the last are written to the path."""
     with tempfile.TemporaryDirectory(prefix="augury-flink-") as folder:
         place = Path(folder)
         classes = compiled(place)
         tasks = []
-        for number, (question, table) in enumerate(asked):
+        for number, (question, table, matches) in enumerate(asked):
             events = place / f"{number}.csv"
             write_events(question, table, events)
             tasks.append(
@@ -121,12 +119,12 @@ def write_events(question: Question, table: pa.Table, path: Path) -> None:
 def measure(chosen: Sequence[Question], *, quick: bool) -> list[Record]:
     """A record for each question, of the largest part of its stream that the budget allows."""
     budget = 1.5 if quick else 10.0
-    asked = [(q, q.stream(q.rows)) for q in chosen]
+    asked = [(q, q.stream(q.rows), None) for q in chosen]
     try:
         told = ask(asked, budget)
     except Absent as absent:
         return [{"workload": "peers/flink", "system": "flink", "skipped": str(absent)}]
-    return [record_of(question, table, told[question.name], budget) for question, table in asked]
+    return [record_of(question, table, told[question.name], budget) for question, table, _ in asked]
 
 
 def record_of(question: Question, table: pa.Table, runs: list[Record], budget: float) -> Record:

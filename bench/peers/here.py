@@ -22,7 +22,7 @@ def measure(question: Question, *, quick: bool) -> Iterator[Record]:
     rows = found.num_rows
     walls, _ = best_of(lambda: question.ours(table), quick=quick)
     ours = _record(question, "augury", table.num_rows, min(walls))
-    yield ours | counted(found, question.output) | {"query": question.text.strip()}
+    yield ours | counted(found, question.output) | {"query": question.text.strip(), "output": question.output}
     if question.by_hand is not None:
         del found
         yield _by_hand(question, question.by_hand, table, rows, quick=quick)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.dataset
@@ -150,7 +150,7 @@ def _asked(question: Question, spark: SparkSession, folder: Path, *, quick: bool
         size, _ = part(table.num_rows, first, budget, run, least=budget / 10)
     our_times, plain_times = [], []
     our_rows = plain_rows = 0
-    for _ in range(1 if quick else 3):
+    for _ in range(1 if quick else 2):
         our_times.append(clock.run(ours, table.num_rows))
         our_rows = clock.rows()
         if by_hand is not None:
@@ -198,8 +198,3 @@ def _record(question: Question, system: str, events: int, seconds: float, rows: 
         "expected": expected,
         "agrees": rows == expected,
     }
-
-
-def collected(spark: SparkSession, query: Callable[[DataFrame], DataFrame], table: pa.Table) -> Any:
-    """What a query by hand finds, for who compares."""
-    return query(spark.createDataFrame(table)).toArrow()

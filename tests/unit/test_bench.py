@@ -6,9 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from augury.generate import clicks, stock
-from bench import by_hand, records, runner
-from bench.workloads import SHORT, asked, workloads
+from augury.generate import stock
+from bench import experiments, growing, records, runner
+from bench.__main__ import parts
+from bench.experiments import Experiment
+from bench.peers import here
+from bench.questions import questions
+from bench.workloads import workloads
 
 
 def small(name, rows=4000):
@@ -41,16 +45,90 @@ def test_records_are_read_back(tmp_path):
     assert "2.00 times as fast" in records.line(base | {"seconds": 0.1}, base | {"seconds": 0.2})
 
 
-def test_names_are_unique():
-    names = [w.name for w in workloads(quick=False)]
+@pytest.mark.parametrize("quick", [True, False])
+def test_names_are_unique(quick):
+    names = [name for name, _ in parts(quick=quick, only=[])]
     assert len(set(names)) == len(names)
+    assert {"w1/next/max/all", "peers/clicks/augury", "peers/*/flink", "peers/*/spark"} <= set(names)
+    assert [name for name, _ in parts(quick=quick, only=["flink"])] == ["peers/*/flink"]
 
 
-def test_the_function_written_by_hand_finds_what_the_query_finds():
-    table = clicks(5000, users=40, seed=2)
-    call = asked(SHORT, output="all", time="ts", type="kind", key="user")
-    ours, theirs = call(table), by_hand.funnel(table)
+# ------------------------------------------------------------------ the paper's experiments
+
+
+@pytest.mark.parametrize("query", ["p1s2", "p2s3", "p3s3"])
+def test_an_experiment_is_the_same_by_every_plan(query):
+    # 3,000 events: too few for a part of them to be taken, however slow the machine is
+    told = {
+        plan: experiments.measure(Experiment(query, plan=plan), quick=True, windows=3)
+        for plan in experiments.PLANS
+    }
+    assert len({(r["matches"], r["matched_events"], r["events"]) for r in told.values()}) == 1
+    assert told["eager"]["matches"] > 0
+    basic, merged, back = (told[plan] for plan in ("eager-unmerged", "eager", "backtrack"))
+    assert basic["runs_begun"] == merged["runs_begun"] > basic["runs_merged"] == 0
+    assert 0 < merged["runs_per_step"] <= basic["runs_per_step"]
+    assert merged["nodes"] <= basic["nodes"]
+    assert basic["kernel_seconds"] > 0
+    assert back["events_read"] > back["profiled_events"]
+    assert "bounded" not in basic
+
+
+def test_the_window_of_an_experiment_is_one_of_events_of_a_partition():
+    table = experiments.ticks(500, 0.7, 3)
+    times = table.column("ts").to_numpy()
+    assert table.num_rows == 2 * 3 * 500
+    assert (times[1:] >= times[:-1]).all()
+    for symbol in (1, 2):
+        own = times[table.column("symbol").to_numpy() == symbol]
+        assert own.tolist() == list(range(len(own)))
+
+
+def test_an_experiment_with_a_further_component_asks_for_it():
+    text = experiments.template("p3*s3", 500)
+    assert "Stock c" in text
+    assert "c.price < a[a.LEN].price" in text
+
+
+def test_what_cannot_finish_is_given_a_part_and_says_so(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(growing.time, "perf_counter", lambda: now[0])
+    asked = []
+
+    def run(size):
+        asked.append(size)
+        now[0] += size**2 / 1e6
+
+    assert growing.part(10_000, 100, 10.0, run)[0] == 1600
+    assert asked == [100, 400, 1600]
+    said = growing.bounded({}, 1600, 10_000, 10.0)
+    assert said["of_events"] == 10_000
+    assert "1,600 of 10,000" in said["bounded"]
+    assert growing.part(1000, 4000, 10.0, run)[0] == 1000
+    assert growing.bounded({"a": 1}, 1000, 1000, 10.0) == {"a": 1}
+
+
+# ------------------------------------------------------------------ peers
+
+SMALL = {"clicks": 5000, "v": 20_000, "abc": 3000}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_what_is_written_by_hand_finds_what_the_query_finds(name):
+    (question,) = (q for q in questions(quick=True) if q.name == name)
+    table = question.stream(SMALL[name])
+    assert question.by_hand is not None
+    theirs = question.by_hand(table)
     names = theirs.column_names
-    order = [(name, "ascending") for name in names]
+    ours = question.ours(table).select(names).cast(theirs.schema)
+    order = [(column, "ascending") for column in names]
     assert ours.num_rows > 10
-    assert ours.select(names).sort_by(order) == theirs.sort_by(order)
+    assert ours.sort_by(order) == theirs.sort_by(order)
+
+
+def test_a_question_gives_a_record_of_ours_and_of_what_is_written_by_hand():
+    (question,) = (q for q in questions(quick=True) if q.name == "clicks")
+    ours, theirs = here.measure(replace(question, rows=4000), quick=True)
+    assert ours["workload"] == "peers/clicks/augury"
+    assert ours["rows"] == theirs["rows"] == theirs["expected"] > 0
+    assert theirs["agrees"] is True
