@@ -86,6 +86,7 @@ def test_an_interrupt_stops_a_compiled_kernel_and_an_uncompiled_one(rows, warm) 
     assert done.stdout == "stopped\n", done.stderr
 
 
+PAIRS = "PATTERN SEQ(E a, E b)"  # many matches, few of them of one event
 MANY = "PATTERN SEQ(E+ a[], E b)"  # of n events there are 2**n matches, about
 
 
@@ -102,11 +103,11 @@ def limited(text: str, output: str, how: How, *, match_id: bool = False, room: i
 @pytest.mark.parametrize("plan", ["eager", "backtrack"])
 def test_matches_that_wait_for_their_names_take_room_too(plan: str) -> None:
     """A match_id counts equal matches, so all of them are held before the first row is made."""
-    asked = limited(MANY, "all", How(plan, fast=True), match_id=True)
+    asked = limited(PAIRS, "all", How(plan, fast=True), match_id=True)
     with pytest.raises(
         ag.LimitError, match=r"^the first \d+ matches take 0\.1 GB, and results may take 0\.1 GB"
     ):
-        asked.whole(rising(400))
+        asked.whole(rising(3000))
 
 
 def test_matches_that_are_held_to_choose_among_them_take_room() -> None:
@@ -124,7 +125,7 @@ def test_compressed_rows_take_room() -> None:
 
 @pytest.mark.parametrize("match_id", [False, True])
 def test_expanding_takes_room(match_id, monkeypatch) -> None:
-    table = ag.sase(MANY).match(rising(60), time="ts", output="compressed")
+    table = ag.sase(PAIRS).match(rising(1200), time="ts", output="compressed")
     monkeypatch.setattr("augury.runtime.room.memory", lambda: 50_000_000)
     with pytest.raises(ag.LimitError, match=r"the first \d+ matches take"):
         ag.expand(table, match_id=match_id)
@@ -144,3 +145,15 @@ def test_counting_what_must_be_listed_holds_no_list() -> None:
             tracemalloc.stop()
         assert sum(found["count"].to_pylist()) == rows * (rows - 1) // 2
     assert peaks[1] < peaks[0] + 15_000_000  # the numbers of nine million more last events would be 75 MB
+
+
+def test_an_event_that_completes_more_matches_than_memory_holds_stops_before_they_are_listed() -> None:
+    """Of the last event alone there would be 2**399."""
+    table = rising(400)
+    asked = engine("PATTERN SEQ(E+ a[], E b) WHERE b.p = 399", table, "all", How())
+    asked.room = Room(limit=50_000_000)
+    with pytest.raises(
+        ag.LimitError, match=r"that one event completes have more than \d+ events.*0\.1 GB; narrow"
+    ):
+        asked.whole(table)
+    assert asked.room.rows == 0

@@ -95,11 +95,13 @@ class Evaluation(Host):
         barred: npt.NDArray[np.bool_] | None = None,
         keeps: bool = False,
         keep: Callable[[Iterator[Matches]], list[Matches]] = list,
+        most: int | None = None,
     ) -> None:
         self.plan = plan
         self.table = table
         self.share = share
         self.barred = barred  # rows that begin no match any more
+        self.most = most  # bytes that the matches of one event may take
         self.keep = keep  # holds matches until all are known, as long as there is room
         self.max_runs = max_runs
         self.max_nodes = max_nodes
@@ -393,7 +395,9 @@ class Evaluation(Host):
         """All matches that no absence breaks, over kernel indices."""
         store = GraphStore(self)
         walker = Walker(
-            self, self.kleene, self.batch.lows, self.below, room=PIECE if self.fast else PIECE_OF_FEW
+            *(self, self.kleene, self.batch.lows, self.below),
+            room=PIECE if self.fast else PIECE_OF_FEW,
+            most=self.most,
         )
         for count in self.drive(store):
             yield from self._surviving(walker.walk(Graph(*store.arrays()), count))

@@ -11,9 +11,14 @@ import numpy.typing as npt
 
 from augury.engines.host import Host
 from augury.engines.kernels import graph as kernels
+from augury.errors import LimitError
 from augury.match.rows import Matches, Slot, flat
 
 Bounds = npt.NDArray[np.int32]
+
+EVENT = (
+    40  # bytes of a bound event in a piece: in the buffers, as a match's, as a row's, and of what is gathered
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +57,17 @@ class Walker:
     """Lists the matches of roots into buffers; when they are full, what is in them becomes a piece."""
 
     def __init__(
-        self, host: Host, kleene: Sequence[bool], lows: Bounds, high: Bounds | None, *, room: int
+        self,
+        host: Host,
+        kleene: Sequence[bool],
+        lows: Bounds,
+        high: Bounds | None,
+        *,
+        room: int,
+        most: int | None = None,
     ) -> None:
         self.host = host
+        self.most = most  # bytes that a piece may take
         self.kleene = kleene
         slots = len(kleene)
         depth = 64
@@ -89,8 +102,18 @@ class Walker:
                 case kernels.NEEDS_ROOM if self.state[0]:
                     yield from self.rest()
                 case kernels.NEEDS_ROOM:  # one root alone does not fit
+                    self._check(2 * len(self.out))
                     self.out = host.array("i4", 2 * len(self.out))
                     self.ends = host.array("i8", 2 * len(self.ends))
+
+    def _check(self, events: int) -> None:
+        """One event can complete more matches than any machine has memory for."""
+        if self.most is not None and events * EVENT > self.most:
+            raise LimitError(
+                f"the matches that one event completes have more than {events // 2} events and would take "
+                f"{events * EVENT / 1e9:.1f} GB, and results may take {self.most / 1e9:.1f} GB; narrow WITHIN or the "
+                'predicates, or ask for output="count" or "compressed", which list no matches'
+            )
 
     def rest(self) -> Iterator[Matches]:
         """What waits in the buffers."""

@@ -106,6 +106,7 @@ class Engine:
             barred=barred,
             keeps=keeps,
             keep=self.room.holding,
+            most=self.room.limit,
         )
 
     def result(self, evaluation: Evaluation) -> pa.Table:

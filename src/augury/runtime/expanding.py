@@ -68,7 +68,7 @@ def _listed(
     kleene = [c.kleene for c in pattern.positives]
     graph = _checked(graphs, kleene, host)
     bounds = np.zeros(1, np.int32), np.full(1, max(1, events.num_rows), np.int32)
-    walker = Walker(host, kleene, *bounds, room=1 << 20 if host.fast else 1 << 12)
+    walker = Walker(host, kleene, *bounds, room=1 << 20 if host.fast else 1 << 12, most=Room().limit)
 
     def walked() -> Iterator[Matches]:
         for piece in itertools.chain(walker.walk(graph, len(graphs.rows)), walker.rest()):
