@@ -40,17 +40,19 @@ def main() -> int:
     machine = records.machine()
     print(records.heading(machine))
     done: list[Record] = []
-    for _, measured in chosen:
-        found = measured()
-        for record in [found] if isinstance(found, dict) else found:
-            done.append(record)
-            print(records.line(record, before.get(record["workload"])), flush=True)
-    for record in runner.ratios(done):
-        done.append(record)
-        print(records.line(record, before.get(record["workload"])))
     out = told.out or records.default_path(machine, quick=told.quick)
-    records.write(out, machine, done, quick=told.quick)
-    print(f"{len(done)} records in {out}")
+    try:
+        for _, measured in chosen:
+            found = measured()
+            for record in [found] if isinstance(found, dict) else found:
+                done.append(record)
+                print(records.line(record, before.get(record["workload"])), flush=True)
+    finally:  # what was measured is kept, whatever happens to the rest
+        for record in runner.ratios(done):
+            done.append(record)
+            print(records.line(record, before.get(record["workload"])))
+        records.write(out, machine, done, quick=told.quick)
+        print(f"{len(done)} records in {out}")
     return 0
 
 
