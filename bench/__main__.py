@@ -4,41 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from pathlib import Path
 
-from bench import experiments, records, runner
+from bench import records, runner
 from bench.growing import Record
-from bench.peers import flink, here, spark
-from bench.questions import questions
-from bench.workloads import workloads
-
-Part = tuple[str, Callable[[], Record | Iterable[Record]]]
-
-
-def parts(*, quick: bool, only: list[str]) -> Iterator[Part]:
-    """What there is to measure, each by a name: the engine, the paper's experiments, the peers."""
-
-    def chosen(name: str) -> bool:
-        return not only or any(word in name for word in only)
-
-    for workload in workloads(quick=quick):
-        if chosen(workload.name):
-            yield workload.name, partial(runner.run, workload, quick=quick)
-    for experiment in experiments.experiments(quick=quick):
-        if chosen(experiment.name):
-            yield experiment.name, partial(experiments.measure, experiment, quick=quick)
-    asked = list(questions(quick=quick))
-    for question in asked:
-        if chosen(f"peers/{question.name}/augury") or chosen(f"peers/{question.name}/numpy"):
-            yield f"peers/{question.name}/augury", partial(here.measure, question, quick=quick)
-    on_spark = [q for q in asked if q.spark and chosen(f"peers/{q.name}/spark")]
-    if on_spark:
-        yield "peers/*/spark", partial(spark.measure, on_spark, quick=quick)
-    on_flink = [q for q in asked if q.flink and chosen(f"peers/{q.name}/flink")]
-    if on_flink:
-        yield "peers/*/flink", partial(flink.measure, on_flink, quick=quick)
+from bench.parts import parts
 
 
 def main() -> int:
@@ -70,17 +40,19 @@ def main() -> int:
     machine = records.machine()
     print(records.heading(machine))
     done: list[Record] = []
-    for _, measured in chosen:
-        found = measured()
-        for record in [found] if isinstance(found, dict) else found:
-            done.append(record)
-            print(records.line(record, before.get(record["workload"])), flush=True)
-    for record in runner.ratios(done):
-        done.append(record)
-        print(records.line(record, before.get(record["workload"])))
     out = told.out or records.default_path(machine, quick=told.quick)
-    records.write(out, machine, done, quick=told.quick)
-    print(f"{len(done)} records in {out}")
+    try:
+        for _, measured in chosen:
+            found = measured()
+            for record in [found] if isinstance(found, dict) else found:
+                done.append(record)
+                print(records.line(record, before.get(record["workload"])), flush=True)
+    finally:  # what was measured is kept, whatever happens to the rest
+        for record in runner.ratios(done):
+            done.append(record)
+            print(records.line(record, before.get(record["workload"])))
+        records.write(out, machine, done, quick=told.quick)
+        print(f"{len(done)} records in {out}")
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,6 +119,8 @@ def draw(figure: Figure, paper: Paper, path: Path) -> None:
         (_draw_bars if figure.bars else _draw_lines)(axes, series)
         if figure.log:
             axes.set_yscale("log")
+            least = min(y for points in series.values() for _, y in points)
+            axes.set_ylim(bottom=10 ** math.floor(math.log10(least)))  # bars begin at a power of ten
         else:
             axes.set_ylim(bottom=0)
         if figure.log_x:

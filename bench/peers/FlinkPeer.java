@@ -29,8 +29,8 @@ import org.apache.flink.util.Collector;
  * the operator of the pattern has closed: neither the start of the cluster nor of the job is in it.
  *
  * <p>usage: FlinkPeer TASKS BUDGET. A line of TASKS is "WORKLOAD EVENTS.csv WINDOW FIRST MATCHES.txt"; with "-" in the place of
- * MATCHES.txt they are counted only. The first FIRST events are matched, then four times as many, as long as four times
- * the time stays within BUDGET seconds; the largest size is run once more, for the JVM has learnt meanwhile. Each run is
+ * MATCHES.txt they are counted only. The first FIRST events are matched, then twice as many, and so on, as long as the
+ * time that it takes is likely to stay within BUDGET seconds; the largest size is run once more, for the JVM has learnt meanwhile. Each run is
  * a line of JSON. Instants are Flink's milliseconds, whatever they are in the data.
  */
 public final class FlinkPeer {
@@ -70,9 +70,12 @@ public final class FlinkPeer {
     static void grow(String workload, Duration window, int first, double budget) throws Exception {
         int size = Math.min(first, events.length);
         double seconds = told(workload, window, size);
-        while (size < events.length && 4 * seconds <= budget) {
-            size = (int) Math.min(4L * size, events.length);
+        double growth = 2;
+        while (size < events.length && growth * seconds <= budget) {
+            size = (int) Math.min(2L * size, events.length);
+            double before = seconds;
             seconds = told(workload, window, size);
+            growth = Math.max(2, seconds / before); // within the first window the cost of an event grows
         }
         told(workload, window, size);
     }

@@ -94,7 +94,7 @@ def ask(asked: Sequence[tuple[Question, pa.Table, Path | None]], budget: float) 
         command = [java("java"), "-Xmx4g", *OPENED, "-cp", classes, "FlinkPeer", str(listed), str(budget)]
         with all_cores():
             done = subprocess.run(  # noqa: S603  # the machine's own Java over our own driver
-                command, capture_output=True, text=True, check=False, timeout=300 + 20 * budget * len(asked)
+                command, capture_output=True, text=True, check=False, timeout=120 + 8 * budget * len(asked)
             )
     if done.returncode:
         raise RuntimeError(f"the driver of Flink failed: {done.stderr[-2000:]}")

@@ -8,8 +8,8 @@ import pytest
 
 from augury.generate import stock
 from bench import experiments, growing, records, runner
-from bench.__main__ import parts
 from bench.experiments import Experiment
+from bench.parts import parts
 from bench.peers import here
 from bench.questions import questions
 from bench.workloads import workloads

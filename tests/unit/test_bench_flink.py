@@ -9,6 +9,7 @@ from bench.peers import flink
 from bench.questions import questions
 
 ROWS = {"clicks": 600, "v": 1500, "abc": 120}
+pytestmark = pytest.mark.slow
 NAMES = [q.name for q in questions(quick=False)]
 
 

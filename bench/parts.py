@@ -1,0 +1,38 @@
+"""What there is to measure, each part by a name, in the order in which it is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from bench import experiments, runner
+from bench.growing import Record
+from bench.peers import flink, here, spark
+from bench.questions import questions
+from bench.workloads import workloads
+
+Part = tuple[str, Callable[[], Record | Iterable[Record]]]
+
+
+def parts(*, quick: bool, only: list[str]) -> Iterator[Part]:
+    """What there is to measure, each by a name: the engine, the paper's experiments, the peers."""
+
+    def chosen(name: str) -> bool:
+        return not only or any(word in name for word in only)
+
+    for workload in workloads(quick=quick):
+        if chosen(workload.name):
+            yield workload.name, partial(runner.run, workload, quick=quick)
+    for experiment in experiments.experiments(quick=quick):
+        if chosen(experiment.name):
+            yield experiment.name, partial(experiments.measure, experiment, quick=quick)
+    asked = list(questions(quick=quick))
+    for question in asked:
+        if chosen(f"peers/{question.name}/augury") or chosen(f"peers/{question.name}/numpy"):
+            yield f"peers/{question.name}/augury", partial(here.measure, question, quick=quick)
+    on_spark = [q for q in asked if q.spark and chosen(f"peers/{q.name}/spark")]
+    if on_spark:
+        yield "peers/*/spark", partial(spark.measure, on_spark, quick=quick)
+    on_flink = [q for q in asked if q.flink and chosen(f"peers/{q.name}/flink")]
+    if on_flink:
+        yield "peers/*/flink", partial(flink.measure, on_flink, quick=quick)
