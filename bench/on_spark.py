@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -27,6 +26,7 @@ import pyarrow.parquet
 import augury as ag
 from augury.generate import clicks
 from bench.growing import Record
+from bench.runner import all_cores
 from bench.workloads import ABC, FUNNEL, SHORT, letters
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,7 +49,7 @@ class Case:
     at_most: float | None = None  # seconds per event over those of the other; what must be reached
 
 
-def cases(*, quick: bool) -> list[Case]:
+def cases(*, quick: bool = False) -> list[Case]:
     """All of them, at full or at reduced size."""
     scale = 10 if quick else 1
     funnel = functools.partial(clicks, users=10_000)
@@ -107,14 +107,15 @@ def hot(rows: int) -> pa.Table:
     return table.set_column(2, "user", pa.array(users))
 
 
-def measure(chosen: Iterable[Case], *, quick: bool) -> Iterator[Record]:
+def measure(chosen: Iterable[Case]) -> Iterator[Record]:
     """A record of each case, from a process of its own."""
     done: dict[str, Record] = {}
     for case in chosen:
-        arguments = [sys.executable, "-m", "bench.on_spark", case.name, *(["--quick"] if quick else [])]
-        answer = subprocess.run(  # noqa: S603  # ourselves
-            arguments, cwd=ROOT, check=True, capture_output=True, text=True, env=dict(os.environ)
-        )
+        arguments = [sys.executable, "-m", "bench.on_spark", case.name]
+        with all_cores():
+            answer = subprocess.run(  # noqa: S603  # ourselves
+                arguments, cwd=ROOT, check=True, capture_output=True, text=True
+            )
         record: Record = {"workload": f"spark/{case.name}", "system": "augury on spark", "cores": case.cores}
         record |= json.loads(answer.stdout.splitlines()[-1])
         record["events_per_second"] = round(record["events"] / record["seconds"])

@@ -7,6 +7,8 @@ from functools import partial
 
 from bench import experiments, runner
 from bench.growing import Record
+from bench.on_spark import cases as on_spark_cases
+from bench.on_spark import measure as on_spark_measure
 from bench.peers import flink, here, spark
 from bench.questions import questions
 from bench.workloads import workloads
@@ -36,3 +38,6 @@ def parts(*, quick: bool, only: list[str]) -> Iterator[Part]:
     on_flink = [q for q in asked if q.flink and chosen(f"peers/{q.name}/flink")]
     if on_flink:
         yield "peers/*/flink", partial(flink.measure, on_flink, quick=quick)
+    ours = [c for c in on_spark_cases() if chosen(f"spark/{c.name}")]
+    if ours and not quick:  # a Spark of its own for each
+        yield "spark/*", partial(on_spark_measure, ours)
