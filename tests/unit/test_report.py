@@ -56,6 +56,7 @@ def made(say):
             "workload": e.name,
             "events": 100_000,
             "profiled_events": 100_000,
+            "matching_events": 100_000,
             "matches": 1000,
             "length_from_below": 250.0,
             **say(e),
