@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import augury as ag
 from augury.engines import eager, patience
 from augury.query import sase
 from augury.resolve import output_schema, resolve
@@ -142,4 +143,8 @@ def test_slow_work_starts_again_compiled(output: str, monkeypatch: pytest.Monkey
     found = query.match(table, time="ts", type="kind", output=output)
     assert ways[0] is False
     assert ways[-1] is True
+    if (
+        output == "compressed"
+    ):  # one set of matches has more than one graph: how, depends on what was dropped when
+        wanted, found = ag.expand(wanted), ag.expand(found)
     assert table_difference(wanted, found) is None
