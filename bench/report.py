@@ -269,7 +269,7 @@ def page(records: Records) -> str:
             "- *Augury on Spark* and *plain Spark* read parquet and write parquet, on `local[2]`: Spark's own work is in both. Both are "
             "warmed, then take turns.\n"
             "- *Flink CEP* has parallelism 1, its events in memory, watermarks every 5 ms, and counts matches without writing them; the "
-            "start of its cluster and job is left out. Its runtime may use all cores. The larger of two runs in a warm JVM counts.\n"
+            "start of its cluster and job is left out. Its runtime may use all cores. The better of two runs over the largest part counts.\n"
             "- *By hand* means written for that one question; no other can be asked.\n"
             "- What cannot finish is given the beginning of the stream, as much as it does in its time. Where a window spans more events "
             "than it was given, that favours it."
