@@ -134,7 +134,6 @@ class Sliced:
         self.begun: int | None = (
             None  # what has been reported of the first partition that waits: up to this time
         )
-        self.slices = 0
 
     def feed(self, table: pa.Table) -> Iterator[pa.Table]:
         """More events, none before those that came; the results that they make certain."""
@@ -174,7 +173,6 @@ class Sliced:
             yield self._slice(held.slice(0, end), None)[0]
             held, self.begun = held.slice(end), None
         if held.num_rows:
-            self.slices += 1
             yield self.engine.whole(self._events(held))
 
     # -------------------------------------------------------------- slices of one partition
@@ -191,7 +189,6 @@ class Sliced:
         """The matches from where the last slice ended up to this time, and the events, without those used up."""
         engine, after = self.engine, INT64_MIN if self.begun is None else self.begun + 1
         assert isinstance(engine, Engine)
-        self.slices += 1
         end = INT64_MAX if until is None else until
         if self.groups is not None and self.groups.owned is not None:
             first, last = self.groups.owned[int(self._groups(held.slice(0, 1))[0])]
