@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from augury import resolve, semantics
+from augury import resolve
 from augury.expr import interpret as reading
 from augury.expr.tree import At, Attr
 from augury.match import compressed, identity
 from augury.pattern import Strategy
 from augury.resolve import Moment
-from augury.semantics import Bound, Match, Run, Stream
+from augury.semantics import sase as semantics
+from augury.semantics.sase import Bound, Match, Run, Stream
 
 if TYPE_CHECKING:
     import pytest

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augury import semantics
 from augury.engines.batch import rank
 from augury.engines.kernels.order import sort_runs
+from augury.semantics import sase as semantics
 
 I64 = st.integers(-(2**63), 2**63 - 1)
 COLUMNS = {

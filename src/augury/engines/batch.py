@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury import semantics
 from augury.engines.compiling import compiled
 from augury.engines.kernels import order as sorting
 from augury.expr.columns import from_arrow
@@ -24,6 +23,7 @@ from augury.expr.types import INT64_MAX, INT64_MIN, Kind, storage
 from augury.match.gather import decoded
 from augury.match.rows import taken
 from augury.resolve import Resolved
+from augury.semantics import sase as semantics
 
 Ints = npt.NDArray[np.int64]
 

@@ -27,7 +27,7 @@ _WORDS = 60  # of the query's beside a line
 def kernel(told: Told, page: Page) -> None:
     """The kernel's text with the query beside it."""
     if told.kernel is None:
-        page.section("KERNEL", "There is none: this plan is plain Python, the module augury.semantics.")
+        page.section("KERNEL", "There is none: this plan is plain Python, the module augury.semantics.sase.")
         return
     made = told.kernel
     nulls = [

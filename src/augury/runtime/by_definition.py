@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from augury import semantics
 from augury.match import compressed
 from augury.match.rows import COUNT, counted_rows, from_bindings, is_plain, rows_of, taken
 from augury.measures import Measures
 from augury.resolve import Resolved, item_type
+from augury.semantics import sase as semantics
 
 
 class Definition:

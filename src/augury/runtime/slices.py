@@ -29,7 +29,7 @@ from augury.pattern import Pattern, Strategy
 from augury.resolve import Resolved
 from augury.runtime.by_definition import Definition
 from augury.runtime.by_engine import Engine
-from augury.semantics import key_value
+from augury.semantics.sase import key_value
 
 SLICE = 1 << 20  # events of a buffer: some 100 MB with what is computed of them
 
