@@ -56,6 +56,10 @@ class Core(Protocol):
     def step(self, new: pa.Table, frontier: int | None) -> list[pa.Table]:
         """New events, and no other will come before the frontier; None: none will come at all."""
 
+    @property
+    def due(self) -> int:
+        """The first frontier at which a step without events would find or forget something; INT64_MAX: at none."""
+
     def stats(self) -> dict[str, int]:
         """What is kept: live_runs, nodes, buffered_events, bytes and more."""
 
@@ -120,6 +124,11 @@ class Program(Protocol):
 
     def bad_rows(self, named: Callable[[str], str]) -> str:
         """The same as SQL that is never null."""
+
+    def lags(self) -> dict[str, int]:
+        """The result's columns with times that have a bound: by how many instants these lie before the frontier at most
+        where rows are reported when they are certain.
+        """
 
     def condition(self, named: Callable[[str], str]) -> str | None:
         """SQL that is true of every row that can count; None where that may be any row."""

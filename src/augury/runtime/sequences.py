@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from augury.errors import QueryError
 from augury.expr.functions import UserFunction, called
+from augury.expr.tree import Attr
 from augury.match import compressed
 from augury.match.identity import parameters
 from augury.pattern import Pattern, Strategy, text_of_pattern
@@ -17,6 +18,7 @@ from augury.plan.choice import choose
 from augury.resolve import Resolved, output_schema, resolve
 from augury.runtime.by_definition import Definition
 from augury.runtime.by_engine import Engine, How
+from augury.runtime.certainty import certainty
 from augury.runtime.options import Options
 from augury.runtime.program import Fault, bad_times, faults_of_time
 from augury.runtime.slices import Cutting, cutting, partition_columns
@@ -77,6 +79,25 @@ class Sequences:
 
     def bad_rows(self, named: Callable[[str], str]) -> str:
         return bad_times(self.roles, named)
+
+    def lags(self) -> dict[str, int]:
+        """Of a match that is not certain yet the last event, and the others, are at most so long ago."""
+        known = certainty(self.query, self.options.output)
+        if known.delay is None:
+            return {}
+        found = {"match_end": known.delay}
+        if known.window is not None:
+            within = known.delay if known.by_first else known.delay + known.window
+            found["match_start"] = within
+            for item in self.query.items or ():
+                if isinstance(item.expr, Attr) and item.expr.name == self.clock and item.name is not None:
+                    found[item.name] = within
+        time = self.given.field(self.clock).type
+        return {
+            field.name: found[field.name]
+            for field in self.gives
+            if field.name in found and field.type == time
+        }
 
     def condition(self, named: Callable[[str], str]) -> str | None:
         """The rows that a component could bind or mean, and that are in some partition."""
