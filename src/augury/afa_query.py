@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from augury.afa import EVENT, REGISTER, Machine, Move, Takes, Written, registers_of
+from augury.afa import EVENT, REGISTER, Machine, Move, Register, Takes, Written, registers_of
+from augury.asking import Asking
 from augury.errors import QueryError
 from augury.expr.printing import quoted, text_of
 from augury.expr.tree import Param, walk
@@ -27,7 +28,10 @@ from augury.time import Window
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from augury.explain import Explanation
     from augury.runtime.afa_matcher import AutomatonMatcher
+    from augury.runtime.options import Arguments, Options
+    from augury.runtime.program import Program
 
 VERSION = 1
 
@@ -67,7 +71,7 @@ class Automaton:
         source: str,
         target: str,
         *,
-        when: Guard = None,
+        when: Guard | None = None,
         update: Update = None,
         id: str | None = None,  # noqa: A002  # what users write
         lifetime: tuple[Any, Any] | None = None,
@@ -80,7 +84,7 @@ class Automaton:
         source: str,
         target: str,
         *,
-        when: Guard = None,
+        when: Guard | None = None,
         update: Update = None,
         id: str | None = None,  # noqa: A002  # what users write
         lifetime: tuple[Any, Any] | None = None,
@@ -93,7 +97,7 @@ class Automaton:
         source: str,
         target: str,
         *,
-        when: Guard = None,
+        when: Guard | None = None,
         update: Update = None,
         id: str | None = None,  # noqa: A002  # what users write
         lifetime: tuple[Any, Any] | None = None,
@@ -115,6 +119,11 @@ class Automaton:
         refuse_endless(machine, self._registers)
         return AutomatonQuery(machine)
 
+    def draw(self, arc: Mapping[str, Any]) -> Automaton:
+        """An arc from the object that `to_json` writes for it."""
+        self._moves.append(move_from(dict(arc), self._registers, {m.id for m in self._moves}))
+        return self
+
     def _add(
         self,
         takes: Takes,
@@ -131,7 +140,7 @@ class Automaton:
         return self
 
 
-class AutomatonQuery:
+class AutomatonQuery(Asking):
     """An automaton with a window. Make one with `ag.Automaton(…).query(within=…)`; it never changes."""
 
     __slots__ = ("_machine",)
@@ -156,93 +165,40 @@ class AutomatonQuery:
     def __hash__(self) -> int:
         return hash(self.to_json())
 
-    def match(
-        self,
-        data: Any,
-        *,
-        time: str,
-        type: str | None = None,
-        key: str | Sequence[str] | None = None,
-        tiebreak: str | Sequence[str] | None = None,
-        output: str = "all",
-        plan: str = "auto",
-        events: bool = False,
-        sequence: str | None = None,
-        max_runs: int | None = None,
-        bad_rows: str = "error",
-    ) -> Any:
-        """The output events: keys, registers, `valid_from` and `valid_to`, and with `events=True` what they are made of."""
-        from augury.runtime.afa import match_table, options_of
+    def _program(self, schema: pa.Schema, options: Options) -> Program:
+        from augury.runtime.afa import program_of
 
-        return match_table(
-            self._machine,
-            data,
-            options_of(
-                time=time,
-                type=type,
-                key=key,
-                tiebreak=tiebreak,
-                output=output,
-                plan=plan,
-                events=events,
-                sequence=sequence,
-                max_runs=max_runs,
-                bad_rows=bad_rows,
-            ),
-        )
+        return program_of(self._machine, schema, options)
 
-    def profile(self, data: Any, **arguments: Any) -> tuple[pa.Table, dict[str, int]]:
-        """What `match` gives, and what it cost, in counts that are the same on every machine."""
-        from augury.runtime.afa import match_table, options_of
+    def _explained(self, data: Any, options: Options, *, kernel: bool) -> Explanation:
+        from augury.explain.automata import explain
 
-        measures: dict[str, int] = {}
-        return match_table(self._machine, data, options_of(**arguments), measures), measures
+        return explain(self._machine, data, options, kernel=kernel)
 
     def matcher(
-        self,
-        schema: Any,
-        *,
-        time: str,
-        type: str | None = None,
-        key: str | Sequence[str] | None = None,
-        tiebreak: str | Sequence[str] | None = None,
-        output: str = "all",
-        plan: str = "auto",
-        events: bool = False,
-        sequence: str | None = None,
-        max_runs: int | None = None,
-        bad_rows: str = "error",
-        speculate: Any = 0,
-        on_late: Callable[[pa.Table], object] | None = None,
-        state: bytes | None = None,
+        self, schema: Any, *, state: bytes | None = None, **arguments: Unpack[Arguments]
     ) -> AutomatonMatcher:
-        """`match` for events that keep coming, in any order, and may be taken back."""
-        from augury.runtime.afa import options_of
+        """`match` for events that keep coming in any order, may be taken back, and arcs that come and go.
+
+        >>> import augury as ag
+        >>> import pyarrow as pa
+        >>> afa = ag.Automaton(start="q0", final=["q1"]).arc("q0", "q1", when="x > 1")
+        >>> m = afa.query(within=10).matcher(
+        ...     pa.schema([("ts", pa.int64()), ("x", pa.int64())]), time="ts", speculate=None
+        ... )
+        >>> m.insert(pa.table({"ts": [1], "x": [5]})).to_pylist()
+        [{'op': 'insert', 'valid_from': 1, 'valid_to': 11}]
+        >>> m.retract(pa.table({"ts": [1], "x": [5]})).to_pylist()
+        [{'op': 'retract', 'valid_from': 1, 'valid_to': 11}]
+        """
+        from augury.runtime.afa import Codec, program_of
         from augury.runtime.afa_matcher import AutomatonMatcher
+        from augury.runtime.matcher import schema_of
 
-        options = options_of(
-            time=time,
-            type=type,
-            key=key,
-            tiebreak=tiebreak,
-            output=output,
-            plan=plan,
-            events=events,
-            sequence=sequence,
-            max_runs=max_runs,
-            bad_rows=bad_rows,
-        )
-        return AutomatonMatcher(
-            self._machine, schema, options, speculate=speculate, on_late=on_late, state=state
-        )
-
-    def matching(self, **arguments: Any) -> Callable[[Any], Any]:
-        """`match` with its arguments given, and the data yet to come."""
-
-        def match(data: Any) -> Any:
-            return self.match(data, **arguments)
-
-        return match
+        options = self._options("matcher", arguments)
+        columns = schema_of(schema)
+        codec = Codec(drawn, json_of, condition)
+        return AutomatonMatcher(program_of(self._machine, columns, options, codec), columns, state=state)
 
     def to_json(self) -> str:
         """The query as JSON text: names, texts and values, nothing that runs."""
@@ -289,7 +245,7 @@ def from_object(data: dict[str, Any]) -> AutomatonQuery:
             registers={name: decoded(v) for name, v in data["registers"].items()},
         )
         for arc in data["arcs"]:
-            afa._moves.append(move_from(arc, afa._registers, {m.id for m in afa._moves}))
+            afa.draw(arc)
         within = data["within"]
         return afa.query(None if within is None else Window(Decimal(within[0]), bool(within[1])))
     except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, IndexError):
@@ -320,3 +276,27 @@ def move_from(data: dict[str, Any], registers: Any, taken: set[str]) -> Move:
         registers,
         taken,
     )
+
+
+def drawn(
+    takes: Takes | None, given: Mapping[str, Any], registers: tuple[Register, ...], taken: set[str]
+) -> Move:
+    """An arc that is added while a matcher runs: as the builder's methods take it, or as JSON has it."""
+    if takes is None:
+        return move_from(dict(given), registers, taken)
+    return move_of(
+        takes,
+        given["source"],
+        given["target"],
+        given["when"],
+        given["update"],
+        given["id"],
+        given["lifetime"],
+        registers,
+        taken,
+    )
+
+
+def condition(text: str) -> Written:
+    """A condition on events, as a punctuation has it."""
+    return parsed(text, (EVENT,), "where")

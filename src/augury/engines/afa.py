@@ -12,29 +12,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from augury.afa import ENDLESS, REGISTER, Ready, Takes
+from augury.afa import ENDLESS, Ready
 from augury.engines import afa_source as source
 from augury.engines.afa_source import Options, Source
-from augury.engines.batch import COMPILED_FROM, prepare
+from augury.engines.batch import COMPILED_FROM
 from augury.engines.compiling import compiled_source, plain
 from augury.engines.host import Host
 from augury.engines.kernels import runs
-from augury.engines.register_source import dtype_of
 from augury.errors import LimitError, QueryError
 from augury.expr.columns import Column, evaluate, from_arrow, truth
 from augury.expr.functions import calls_python
 from augury.expr.inputs import CODED, Bound
 from augury.expr.physical import from_values, take
-from augury.expr.tree import Attr, Expr, typed
+from augury.expr.tree import Expr, typed
 from augury.expr.types import INT64_MIN
 from augury.plan.slots import Slots
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -368,7 +369,8 @@ class Drive(Host):
             else:
                 registers.append(Column(values, valid))
         last = self.numbers("s_last", rows) if self.stepper.options.sequence else None
-        return Runs(*(self.numbers(f"s_{name}", rows) for name in ("id", "time", "state")), last, registers)
+        ids, first, state = (self.numbers(f"s_{name}", rows) for name in ("id", "time", "state"))
+        return Runs(ids, first, state, last, registers)
 
     def forget(self, keep_lo: int, keep_hi: int) -> None:
         """Keep of the pool one slice, at its front."""
@@ -404,303 +406,3 @@ def slices(lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
     ends = np.cumsum(lengths)
     which = np.repeat(np.arange(len(lo)), lengths)
     return np.arange(int(lengths.sum())) - np.repeat(ends - lengths, lengths) + lo[which], which
-
-
-# ------------------------------------------------------------------ output events
-
-
-@dataclass(slots=True)
-class Found:
-    """Output events, column by column. `end` is the place of the last event in a stretch."""
-
-    start: Ints  # the first event's id
-    end: Ints
-    valid_from: Ints
-    first: Ints  # the earliest time: valid_to is that and the window
-    registers: list[Column]
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def take(self, rows: Any) -> Found:
-        return Found(
-            self.start[rows],
-            self.end[rows],
-            self.valid_from[rows],
-            self.first[rows],
-            [take(c, np.arange(len(self))[rows]) for c in self.registers],
-        )
-
-
-def accepted(found: Runs, ends: Ints, times: Ints, query: Ready) -> Found:
-    """The output events of runs in final states; `ends` are their places, `times` those of their last events."""
-    last = times if found.last is None else found.last
-    return unlike(Found(found.id, ends, last, found.first, found.registers), query)
-
-
-def unlike(found: Found, query: Ready) -> Found:
-    """Those of one subsequence that end with equal registers once."""
-    if len(found) < 2:
-        return found
-    again = (found.start[1:] == found.start[:-1]) & (found.end[1:] == found.end[:-1])
-    if not again.any():
-        return found
-    tokens = names_of(found, query)
-    _, kept = np.unique(tokens, axis=1, return_index=True)
-    return found.take(np.sort(kept))
-
-
-def names_of(found: Found, query: Ready) -> npt.NDArray[np.uint64]:
-    """For each output event what tells it from others: its events and its registers, nulls and NaNs alike."""
-    lanes = register_lanes(found.registers, query, len(found))
-    words = [found.start.astype(np.int64).view(np.uint64), found.end.astype(np.int64).view(np.uint64)]
-    return np.stack([*words, found.valid_from.view(np.uint64), *lanes])
-
-
-def register_lanes(registers: Sequence[Column], query: Ready, rows: int) -> npt.NDArray[np.uint64]:
-    """Registers as two words, equal for equal values."""
-    from augury.expr.columns import to_arrow
-    from augury.match.identity import value_digests
-
-    if not query.registers:
-        return np.zeros((2, rows), np.uint64)
-    names = [f"r{n}" for n in range(len(registers))]
-    arrays = [to_arrow(c, r.type) for c, r in zip(registers, query.registers, strict=True)]
-    table = pa.Table.from_arrays(arrays, names=names)
-    return value_digests(table, names, {n: r.type for n, r in zip(names, query.registers, strict=True)})
-
-
-def at_window_end(found: Runs, query: Ready) -> tuple[Ints, list[Column]]:
-    """What runs reach by arcs that wait for the window's end: the number of each run, and its registers.
-
-    Time stands still at the last instant of each run's window, so what is reached is closed under ε arcs too.
-    """
-    assert query.window is not None
-    instant = found.first + np.int64(query.window - 1)
-    which, state, registers = np.arange(len(found)), found.state, found.registers
-    kinds: tuple[Takes, ...] = (Takes.WINDOW_END,)
-    seen: Any = None
-    reached: list[tuple[Ints, list[Column]]] = []
-    rounds = 0
-    while len(which):
-        parts = []
-        for arc in query.arcs:
-            if arc.takes not in kinds:
-                continue
-            good = (state == arc.source) & (instant[which] >= arc.low)
-            if arc.high is not None:
-                good &= instant[which] < arc.high
-            if not good.any():
-                continue
-            rows = np.flatnonzero(good)
-            leaf = _register_leaf([take(c, rows) for c in registers], query)
-            if arc.when is not None:
-                true = truth(evaluate(arc.when, leaf, len(rows)))
-                rows = rows[true]
-                leaf = _register_leaf([take(c, rows) for c in registers], query)
-            if not len(rows):
-                continue
-            new = [
-                take(c, rows) if u is None else evaluate(u, leaf, len(rows))
-                for c, u in zip(registers, arc.updates, strict=True)
-            ]
-            parts.append((which[rows], np.full(len(rows), arc.target), new))
-        if not parts:
-            break
-        which, state, registers = _joined(parts, query)
-        lanes = register_lanes(registers, query, len(which))
-        tokens = np.stack([which.view(np.uint64), state.view(np.uint64), *lanes])
-        _, kept = np.unique(tokens, axis=1, return_index=True)
-        if seen is not None:
-            is_old = {t.tobytes() for t in np.ascontiguousarray(seen.T)}
-            columns = np.ascontiguousarray(tokens.T)
-            kept = np.array([k for k in kept if columns[k].tobytes() not in is_old], np.int64)
-        kept = np.sort(kept)
-        which, state = which[kept], state[kept]
-        registers = [take(c, kept) for c in registers]
-        seen = tokens[:, kept] if seen is None else np.concatenate([seen, tokens[:, kept]], axis=1)
-        final = np.isin(state, list(query.final))
-        reached.append((which[final], [take(c, final) for c in registers]))
-        kinds = (Takes.WINDOW_END, Takes.EPSILON)
-        rounds += 1
-        if rounds > ENDLESS:
-            raise endless()
-    parts = [(w, np.zeros(len(w), np.int64), r) for w, r in reached]
-    if not parts:
-        return np.zeros(0, np.int64), no_runs(query, sequence=False).registers
-    which, _, registers = _joined(parts, query)
-    order = np.argsort(which, kind="stable")
-    return which[order], [take(c, order) for c in registers]
-
-
-def _register_leaf(registers: Sequence[Column], query: Ready) -> Callable[[Any], Column]:
-    places = {r.name: n for n, r in enumerate(query.registers)}
-
-    def leaf(node: Attr) -> Column:
-        assert node.var == REGISTER
-        return registers[places[node.name]]
-
-    return leaf
-
-
-def _joined(
-    parts: Sequence[tuple[Ints, Ints, list[Column]]], query: Ready
-) -> tuple[Ints, Ints, list[Column]]:
-    from augury.expr.physical import concat
-
-    return (
-        np.concatenate([w for w, _, _ in parts]),
-        np.concatenate([s for _, s, _ in parts]),
-        [concat([r[n] for _, _, r in parts]) for n in range(len(query.registers))],
-    )
-
-
-def ended(found: Runs, ends: Ints, query: Ready, known: Found) -> Found:
-    """The output events of runs whose window has passed; `known` are those that they gave before."""
-    assert query.window is not None
-    which, registers = at_window_end(found, query)
-    if not len(which):
-        return Found(*(np.zeros(0, np.int64) for _ in range(4)), registers)
-    first = found.first[which]
-    made = Found(found.id[which], ends[which], first + np.int64(query.window - 1), first, registers)
-    made = unlike(made, query)
-    if len(known):  # an ordinary one of the same lifetime and registers is the same output event
-        there = {t.tobytes() for t in np.ascontiguousarray(names_of(known, query).T)}
-        tokens = np.ascontiguousarray(names_of(made, query).T)
-        made = made.take(np.array([t.tobytes() not in there for t in tokens], np.bool_))
-    return made
-
-
-# ------------------------------------------------------------------ a whole table
-
-
-class Whole:
-    """All output events of a table, its events in stream order by key."""
-
-    def __init__(self, stepper: Stepper, table: pa.Table, *, fast: bool | None = None) -> None:
-        self.query = query = stepper.query
-        large = table.num_rows >= COMPILED_FROM if fast is None else fast
-        order, segments = ordered(table, query, fast=large)
-        name = query.roles.time
-        times = np.ascontiguousarray(
-            from_arrow(table.column(name), query.columns.types[name]).values, np.int64
-        )
-        filled = np.flatnonzero(np.diff(segments))
-        starts, lengths = segments[filled], np.diff(segments)[filled]
-        many = int(lengths.sum()) + len(filled)
-        bases = starts + np.arange(len(filled))
-        self.rows = np.full(many, -1, np.int64)
-        place = np.ones(many, np.bool_)
-        place[bases] = False
-        self.rows[place] = order
-        self.times = np.where(place, times[np.maximum(self.rows, 0)], 0) if many else np.zeros(0, np.int64)
-        none = np.full(many, -1, np.int64)
-        ver = np.where(place, -1, 0)
-        self.stretch = Stretch(
-            *(self.rows, np.arange(many), self.times, gaps(table, query, self.rows)),
-            *(ver, ver.copy(), none, none, np.zeros(many, np.uint8)),
-            bases + 1,
-        )
-        self.drive = stepper.drive(
-            table, times, self.stretch, no_runs(query, sequence=stepper.options.sequence), fast=fast
-        )
-        self.done = 0
-        self.found: list[Found] = []
-        self.peak_bytes = 0
-
-    def run(self) -> Found:
-        self.drive.go(self._flush)
-        self.drive.at = len(self.rows)
-        self._collect(len(self.rows))
-        if not self.found:
-            none = np.zeros(0, np.int64)
-            return Found(none, none, none, none, no_runs(self.query, sequence=False).registers)
-        return joined(self.found, self.query)
-
-    def _flush(self) -> None:
-        at = self.drive.at
-        self._collect(at)
-        s = self.stretch
-        lo, hi = int(s.ver_lo[at - 1]), int(s.ver_hi[at - 1])
-        self.drive.forget(lo, hi)
-        s.ver_lo[at - 1], s.ver_hi[at - 1] = 0, hi - lo
-
-    def _collect(self, upto: int) -> None:
-        """The output events at the places that are done."""
-        s, query = self.stretch, self.query
-        places = np.arange(self.done, upto)
-        self.done = upto
-        final = places[s.finals[places] > 0]
-        known = None
-        if len(final):
-            rows, which = slices(s.ver_lo[final], s.ver_hi[final])
-            state = self.drive.numbers("s_state", rows)
-            good = np.isin(state, list(query.final))
-            rows, ends = rows[good], final[which[good]]
-            known = accepted(self.drive.runs(rows), ends, s.times[ends], query)
-            self.found.append(known)
-        waits = [a.source for a in query.arcs if a.takes is Takes.WINDOW_END]
-        if waits:
-            self._collect_ended(places[~s.base[places]], waits, known)
-
-    def _collect_ended(self, places: Ints, waits: list[int], known: Found | None) -> None:
-        s, query = self.stretch, self.query
-        rows, which = slices(s.ver_lo[places], s.ver_hi[places])
-        good = np.isin(self.drive.numbers("s_state", rows), waits)
-        rows, ends = rows[good], places[which[good]]
-        passed = has_passed(self.drive.numbers("s_time", rows), ends, s.times, s.base, query.window or 0)
-        rows, ends = rows[passed], ends[passed]
-        if not len(rows):
-            return
-        none = np.zeros(0, np.int64)
-        before = (
-            known
-            if known is not None
-            else Found(none, none, none, none, no_runs(query, sequence=False).registers)
-        )
-        self.found.append(ended(self.drive.runs(rows), ends, query, before))
-
-
-def has_passed(first: Ints, ends: Ints, times: Ints, base: Mask, window: int) -> Mask:
-    """Whether the event after the last one is beyond the window of the first."""
-    after = np.minimum(ends + 1, len(times) - 1)
-    is_last = (ends + 1 >= len(times)) | base[after]
-    return is_last | (first <= saturated(times[after], -window))
-
-
-def ordered(table: pa.Table, query: Ready, *, fast: bool) -> tuple[Ints, Ints]:
-    """Rows by key and in stream order, and where keys begin."""
-    roles = query.roles
-    if query.sequence is not None:
-        roles = replace(roles, time=query.sequence, tiebreak=())
-    batch = prepare(table, replace(query, window=None, roles=roles), (), breaks=False, fast=fast)  # type: ignore[arg-type]
-    return batch.order, batch.segments
-
-
-def gaps(table: pa.Table, query: Ready, rows: Ints) -> npt.NDArray[np.uint8]:
-    """Where an event's number does not follow on that of the place before."""
-    found = np.zeros(len(rows), np.uint8)
-    if query.sequence is None or not len(rows):
-        return found
-    read = from_arrow(table.column(query.sequence), query.columns.types[query.sequence])
-    numbers = np.asarray(read.values).astype(np.int64)[np.maximum(rows, 0)]
-    found[1:] = (rows[:-1] >= 0) & (numbers[1:] != numbers[:-1] + 1)
-    return found
-
-
-def joined(parts: Sequence[Found], query: Ready) -> Found:
-    """All output events, by their last events, then their first ones."""
-    from augury.expr.physical import concat
-
-    whole = Found(
-        *(
-            np.concatenate([getattr(p, name) for p in parts])
-            for name in ("start", "end", "valid_from", "first")
-        ),
-        [concat([p.registers[n] for p in parts]) for n in range(len(query.registers))],
-    )
-    order = np.lexsort((whole.start, whole.end))
-    return whole if bool((order[1:] > order[:-1]).all()) else whole.take(order)
-
-
-__all__ = ["Drive", "Found", "Options", "Runs", "Stepper", "Stretch", "Whole", "dtype_of"]

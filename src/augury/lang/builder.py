@@ -68,7 +68,7 @@ def move_of(
     target: str,
     when: Guard,
     update: Update,
-    name: str | None,
+    name: Any,
     lifetime: tuple[Any, Any] | None,
     registers: tuple[Register, ...],
     taken: Iterable[str],
@@ -76,7 +76,7 @@ def move_of(
     """An arc as it is written; `taken` are the ids that it must not have."""
     known = set(taken)
     arc = next(f"a{n}" for n in range(len(known) + 1) if f"a{n}" not in known) if name is None else name
-    if not isinstance(arc, str) or not arc:
+    if not isinstance(arc, str) or arc == "":
         raise QueryError(f"an arc's id is a string, not {arc!r}")
     if arc in known:
         raise QueryError(f"there is an arc {quoted(arc)} already", hint="give each arc an id of its own")
@@ -349,4 +349,3 @@ def _cycle(move: Move, among: list[Move]) -> list[Move]:
                 ways[m.target] = [*ways[state], m]
                 waiting.append(m.target)
     return []
-

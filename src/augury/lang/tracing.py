@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from augury.errors import QueryError
 from augury.expr.constants import physical
-from augury.expr.tree import At, Attr, Binary, Call, Expr, In, IsNull, Like, Logic, Param, Unary
+from augury.expr.tree import At, Attr, Between, Binary, Call, Expr, In, IsNull, Like, Logic, Param, Unary
 from augury.lang.params import canonical
 
 
@@ -68,7 +68,7 @@ class Term:
         return Term(Call("abs", (self.expr,)))
 
     def __round__(self, digits: int | None = None) -> Term:
-        return fn.round(self) if digits is None else fn.round(self, digits)
+        return Term(Call("round", (self.expr,) if digits is None else (self.expr, tree(digits))))
 
     def is_null(self) -> Term:
         return Term(IsNull(self.expr))
@@ -82,7 +82,7 @@ class Term:
         return Term(In(self.expr, tuple(map(tree, values))))
 
     def between(self, low: Any, high: Any) -> Term:
-        return (self >= low) & (self <= high)
+        return Term(Between(self.expr, tree(low), tree(high)))
 
     def like(self, pattern: str) -> Term:
         return Term(Like(self.expr, tree(pattern)))

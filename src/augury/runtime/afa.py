@@ -2,132 +2,206 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from augury.afa import RESERVED, Machine, Ready, Register, ready
-from augury.engines.afa import Found, Stepper, Whole
+from augury.afa import RESERVED, Machine, Move, Ready, Register, Takes, Written, ready
+from augury.engines.afa import Stepper
+from augury.engines.afa_outputs import Found
 from augury.engines.afa_source import Options as KernelOptions
-from augury.errors import DataError, DataWarning, QueryError
-from augury.expr.columns import Column, from_arrow, result_type, to_arrow
-from augury.expr.printing import quoted
+from augury.engines.afa_whole import Whole
+from augury.engines.eager import EVERYTHING, Share
+from augury.errors import QueryError
+from augury.expr.columns import Column, result_type, to_arrow
+from augury.expr.functions import UserFunction, called
+from augury.expr.physical import from_values
+from augury.expr.printing import quoted, text_of
 from augury.expr.types import INT64_MAX, INTEGERS, Kind, Type, storage
-from augury.match.gather import rows_of_table
+from augury.match.gather import one_array, rows_of_table
+from augury.match.identity import parameters_of
 from augury.match.rows import taken
-from augury.runtime.by_engine import MAX_RUNS
-from augury.runtime.table import BAD_ROWS, dropped, no_time
-from augury.schema import Columns, as_table, opened, roles_of
+from augury.measures import Measures
+from augury.runtime.options import Options
+from augury.runtime.program import Fault, bad_times, faults_of_time
+from augury.runtime.slices import Cut, Cutting
+from augury.schema import Columns, Roles, roles_of
+
+if TYPE_CHECKING:
+    from augury.runtime.afa_core import AutomatonCore
 
 PLANS = ("auto", "eager", "eager-unmerged", "can", "definition")
-MATCHER_PLANS = (*PLANS, "restart")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What `match` was told besides the data."""
+class Codec:
+    """How arcs that are added while a matcher runs are made of what is written, and written again: languages know."""
 
-    time: str
-    type: str | None = None
-    key: str | Sequence[str] | None = None
-    tiebreak: str | Sequence[str] | None = None
-    plan: str = "auto"
-    events: bool = False
-    sequence: str | None = None
-    max_runs: int = MAX_RUNS
-    bad_rows: str = "error"
+    draw: Callable[[Takes | None, Mapping[str, Any], tuple[Register, ...], set[str]], Move]
+    tell: Callable[[Move], dict[str, Any]]
+    condition: Callable[[str], Written]
 
 
-def options_of(*, output: str = "all", max_runs: int | None = None, **arguments: Any) -> Options:
-    """The arguments, checked as far as they can be without data."""
-    if output != "all":
-        raise QueryError(
-            f"output={output!r}: an automaton's output events are given one by one", hint='leave it "all"'
-        )
-    given = Options(**arguments, max_runs=MAX_RUNS if max_runs is None else max_runs)
-    for name, known in (("plan", MATCHER_PLANS), ("bad_rows", BAD_ROWS)):
-        if getattr(given, name) not in known:
-            shown = ", ".join(f'"{k}"' for k in known if k != "definition")
-            raise QueryError(
-                f"{name}={getattr(given, name)!r} is not known", hint=f"for automata it is one of {shown}"
+@dataclass(frozen=True, slots=True)
+class Automata:
+    """A `Machine` as a `Program`."""
+
+    query: Ready
+    options: Options
+    gives: pa.Schema
+    given: pa.Schema
+    functions: tuple[UserFunction, ...]  # as they were registered where the program was made
+    codec: Codec | None = None
+
+    @property
+    def name(self) -> str:
+        options, roles, m = self.options, self.query.roles, self.query.machine
+        parts = [
+            *(m.start, m.final, [(name, repr(value)) for name, value in m.registers], str(m.within)),
+            *([_named(move) for move in m.moves], roles.time, roles.key, roles.tiebreak),
+            *(options.sequence, options.events, options.plan in ("definition", "restart")),
+            [[field.name, str(field.type)] for field in self.given],
+        ]
+        return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
+
+    @property
+    def roles(self) -> Roles:
+        return self.query.roles
+
+    @property
+    def columns(self) -> Columns:
+        return self.query.columns
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.query.reads
+
+    @property
+    def clock(self) -> str:
+        return self.query.roles.time
+
+    @property
+    def partition(self) -> tuple[str, ...]:
+        return self.query.roles.key
+
+    def cutting(self) -> Cutting:
+        return Cutting(Cut.NOWHERE, because="an automaton forgets by itself what it has passed")
+
+    def faults(self, table: pa.Table) -> list[Fault]:
+        found = faults_of_time(table, self.columns, self.roles)
+        if self.query.sequence is not None:
+            roles = Roles(self.query.sequence)
+            found += [
+                Fault(f.rows, f"no number in the column {quoted(self.query.sequence)}")
+                for f in faults_of_time(table, self.columns, roles)
+            ]
+        return found
+
+    def bad_rows(self, named: Callable[[str], str]) -> str:
+        numbers = "" if self.query.sequence is None else f" OR {named(self.query.sequence)} IS NULL"
+        return bad_times(self.roles, named) + numbers
+
+    def condition(self, named: Callable[[str], str]) -> str | None:
+        del named
+        return None  # every event counts: subsequences have no gaps
+
+    def evaluator(self, *, profile: bool = False) -> Evaluation:
+        return Evaluation(self, profile=profile)
+
+    def core(self, *, speculates: bool = False) -> AutomatonCore:
+        from augury.runtime.afa_core import AutomatonCore
+
+        del speculates
+        return AutomatonCore(self)
+
+
+def _named(move: Move) -> list[Any]:
+    """What an arc says, with its constants."""
+    written = [("", move.when), *move.updates]
+    return [
+        *(move.id, move.source, move.target, move.takes.name, repr(move.low), repr(move.high)),
+        [[name, text_of(w.expr), parameters_of([w.expr])] for name, w in written if w is not None],
+    ]
+
+
+class Evaluation:
+    """All output events of tables."""
+
+    def __init__(self, program: Automata, *, profile: bool) -> None:
+        self.program = program
+        self.profile = profile
+        self.measures = Measures()
+
+    def whole(self, table: pa.Table, share: Share = EVERYTHING) -> pa.Table:
+        del share  # it is not cut
+        query, options, gives = self.program.query, self.program.options, self.program.gives
+        if options.plan == "definition":
+            self.measures.add(
+                Measures(
+                    events=table.num_rows, peak_buffered_events=table.num_rows, peak_bytes=int(table.nbytes)
+                )
             )
-    if type(given.max_runs) is not int or given.max_runs < 1:
-        raise QueryError(
-            f"max_runs={given.max_runs!r} is no number of runs", hint="it is a whole number from 1 on"
-        )
-    return given
-
-
-def match_table(
-    machine: Machine, data: Any, options: Options, measures: dict[str, int] | None = None
-) -> pa.Table:
-    """The output events of an automaton over a table."""
-    if options.plan == "restart":
-        raise QueryError(
-            'plan="restart" restarts a running matcher where an arc changes; a table has none',
-            hint='use it in query.matcher(…), or plan="eager"',
-        )
-    source = opened(data)
-    query, schema = met(machine, source.schema, options)
-    table, bad = without_bad_rows(as_table(source), query, options.bad_rows)
-    if options.plan == "definition":
-        result = by_definition(table, query, schema, events=options.events)
-    else:
-        stepper = stepper_of(query, options, profile=measures is not None)
+            return by_definition(table, query, gives, events=options.events)
+        stepper = stepper_of(query, options, profile=self.profile)
         whole = Whole(stepper, table)
         found = whole.run()
-        starts, ends = (
-            (whole.rows[found.start], whole.rows[found.end]) if len(found) else (found.start, found.end)
-        )
-        listed = None
-        if options.events:
-            listed = listed_events(table, whole.rows, found.start, found.end)
-        result = rows_of(found, starts, table, query, schema, listed)
-        if measures is not None:
-            evaluations = stepper.measures["batch_evaluations"] + stepper.measures["run_evaluations"]
-            measures.update(
-                stepper.measures,
-                predicate_evaluations=evaluations,
+        counts = stepper.measures
+        self.measures.add(
+            Measures(
                 events=table.num_rows,
-                rows=result.num_rows,
-                bad_rows=bad,
-                runs_merged=0,
+                batch_evaluations=counts["batch_evaluations"],
+                run_evaluations=counts["run_evaluations"],
+                run_steps=counts["run_steps"],
+                peak_runs=counts["peak_runs"],
                 peak_buffered_events=table.num_rows,
-                peak_bytes=table.nbytes + whole.drive.room * 8 * len(whole.drive.source.pool),
+                peak_bytes=int(table.nbytes) + whole.drive.room * 8 * len(whole.drive.source.pool),
             )
-        del ends
-    if measures is not None and options.plan == "definition":
-        measures.update(
-            predicate_evaluations=0,
-            peak_runs=0,
-            runs_merged=0,
-            peak_buffered_events=table.num_rows,
-            peak_bytes=table.nbytes,
-            events=table.num_rows,
-            rows=result.num_rows,
-            bad_rows=bad,
         )
-    if options.bad_rows == "drop":
-        metadata = {**(result.schema.metadata or {}), b"augury.bad_rows": str(bad).encode()}
-        result = result.replace_schema_metadata(metadata)
-    return result
+        listed = listed_events(table, whole.rows, found.start, found.end) if options.events else None
+        return rows_of(found, table, whole.rows[found.start], query, gives, listed)
+
+    def measured(self) -> dict[str, int]:
+        counts = asdict(self.measures)
+        return {"predicate_evaluations": counts["batch_evaluations"] + counts["run_evaluations"], **counts}
 
 
-def met(machine: Machine, schema: pa.Schema, options: Options) -> tuple[Ready, pa.Schema]:
-    """An automaton that met its data's columns, and the result's columns."""
+def program_of(machine: Machine, schema: pa.Schema, options: Options, codec: Codec | None = None) -> Automata:
+    """An automaton that met its data's columns: what is wrong with it is told here."""
+    options.takes("events", "sequence")
+    if options.output != "all":
+        raise QueryError(
+            f'output="{options.output}": an automaton gives its output events one by one',
+            hint='leave output out, or write output="all"',
+        )
+    if options.match_id:
+        raise QueryError("match_id= names matches, and an automaton gives output events", hint="leave it out")
+    known = ("auto", "eager", "eager-unmerged", "can", "restart") if codec else PLANS
+    if options.plan not in known:
+        hint = "it restarts a running matcher: query.matcher(…)" if options.plan == "restart" else ""
+        raise QueryError(
+            f'plan="{options.plan}" evaluates no automaton here', hint=hint or 'use plan="auto", or "eager"'
+        )
     columns = Columns.of(schema)
     roles = roles_of(columns, options.time, options.type, options.key, options.tiebreak)
+    if roles.end is not None:
+        raise QueryError(
+            f"time= names one column, not {options.time!r}",
+            hint="an automaton's events have a time each; their lifetimes come of the window",
+        )
     query = ready(machine, columns, roles, options.sequence)
     for name in roles.key:
         if name in RESERVED:
             raise QueryError(
                 f"the key column {quoted(name)} is named like a column of the result", hint="rename it"
             )
-    return query, output_schema(query, schema, events=options.events)
+    gives = output_schema(query, schema, events=options.events)
+    exprs = [w.expr for m in machine.moves for w in (m.when, *(u for _, u in m.updates)) if w is not None]
+    return Automata(query, options, gives, schema, called(exprs), codec)
 
 
 def output_schema(query: Ready, schema: pa.Schema, *, events: bool) -> pa.Schema:
@@ -162,45 +236,17 @@ def stepper_of(query: Ready, options: Options, *, profile: bool = False) -> Step
         profile=profile,
         embedded=options.plan == "can",
     )
-    return Stepper(query, kernel, max_runs=options.max_runs)
-
-
-def without_bad_rows(table: pa.Table, query: Ready, policy: str) -> tuple[pa.Table, int]:
-    """The rows whose time, and number, can be read, and how many others there were."""
-    bad_of = bad_rows(table, query)
-    if bad_of is None:
-        return table, 0
-    bad, name = bad_of
-    many = int(bad.sum())
-    if policy == "error":
-        raise DataError(f'{no_time(many, name)}; mend them, or drop them with bad_rows="drop"')
-    warnings.warn(dropped(many, name), DataWarning, stacklevel=5)
-    return rows_of_table(table, np.flatnonzero(~bad)), many
-
-
-def bad_rows(table: pa.Table, query: Ready) -> tuple[Any, str] | None:
-    """Which rows have no time or no number, and the column at fault; None if all have."""
-    whole = None
-    at_fault = query.roles.time
-    for name in (query.roles.time, *(() if query.sequence is None else (query.sequence,))):
-        read = from_arrow(table.column(name), query.columns.types[name])
-        bad = ~read.mask()
-        if query.columns.types[name].kind is Kind.UINT:
-            bad = bad | (read.values > INT64_MAX)
-        if bad.any():
-            at_fault = name
-            whole = bad if whole is None else whole | bad
-    return None if whole is None else (whole, at_fault)
+    return Stepper(query, kernel, max_runs=options.most_runs)
 
 
 # ------------------------------------------------------------------ rows
 
 
 def rows_of(
-    found: Found, starts: Any, table: pa.Table, query: Ready, schema: pa.Schema, listed: pa.Array | None
+    found: Found, keys: pa.Table, at: Any, query: Ready, schema: pa.Schema, listed: pa.Array | None
 ) -> pa.Table:
-    """Output events as rows; `starts` are the rows of their first events, where their keys are read."""
-    arrays: list[Any] = [taken(table.column(name), starts) for name in query.roles.key]
+    """Output events as rows; `at` are the rows of a table where their keys are read."""
+    arrays: list[Any] = [taken(keys.column(name), at) for name in query.roles.key]
     arrays += [to_arrow(c, r.type) for c, r in zip(found.registers, query.registers, strict=True)]
     arrays += lifetimes(found, query, schema)
     if listed is not None:
@@ -229,7 +275,7 @@ def listed_events(table: pa.Table, rows: Any, starts: Any, ends: Any) -> pa.Arra
     flat = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths) + np.repeat(starts, lengths)
     picked = rows_of_table(table, rows[flat])
     struct = pa.StructArray.from_arrays(
-        [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in picked.columns],
+        [one_array(c) for c in picked.columns],
         fields=list(table.schema),
     )
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), struct)
@@ -260,12 +306,6 @@ def by_definition(
         *(starts, ends),
         np.array([o.valid_from for o in found], np.int64),
         np.array([0 if o.valid_to is None else o.valid_to - (query.window or 0) for o in found], np.int64),
-        [column_of([o.registers[n] for o in found], r) for n, r in enumerate(query.registers)],
+        [from_values([o.registers[n] for o in found], r.type) for n, r in enumerate(query.registers)],
     )
-    return rows_of(as_found, np.array([o.first for o in found], np.int64), table, query, schema, listed)
-
-
-def column_of(values: list[Any], register: Register) -> Column:
-    from augury.expr.physical import from_values
-
-    return from_values(values, register.type)
+    return rows_of(as_found, table, np.array([o.first for o in found], np.int64), query, schema, listed)

@@ -14,6 +14,7 @@ from augury.afa import ENDLESS, EVENT, Arc, Ready, Takes
 from augury.errors import QueryError
 from augury.expr.columns import physical_values
 from augury.expr.interpret import interpret
+from augury.expr.tree import Agg, Attr, Len
 from augury.semantics.sase import key_value, order_keys
 
 if TYPE_CHECKING:
@@ -196,9 +197,12 @@ def updated(arc: Arc, registers: Values, query: Ready, values: dict[str, list[An
 
 def evaluate(expr: Any, registers: Values, query: Ready, values: dict[str, list[Any]], row: int) -> Any:
     places = {r.name: n for n, r in enumerate(query.registers)}
-    return interpret(
-        expr, lambda node: values[node.name][row] if node.var == EVENT else registers[places[node.name]]
-    )
+
+    def leaf(node: Attr | Len | Agg) -> Any:
+        assert isinstance(node, Attr)
+        return values[node.name][row] if node.var == EVENT else registers[places[node.name]]
+
+    return interpret(expr, leaf)
 
 
 def canonical(registers: Values) -> Values:
