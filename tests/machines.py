@@ -124,4 +124,9 @@ def numbered(rng: random.Random, table: pa.Table, *, lost: float = 0.1) -> pa.Ta
 
 def bag(table: pa.Table) -> list[str]:
     """The rows without their order."""
-    return sorted(map(repr, table.to_pylist()))
+    return sorted(map(shown, table.to_pylist()))
+
+
+def shown(row: dict[str, Any]) -> str:
+    """A row as text. Of registers that are equal but for a zero's sign either may be told."""
+    return repr(row).replace("-0.0", "0.0")
