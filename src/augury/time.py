@@ -7,6 +7,7 @@ number of instants is rounded up, which says the same for whole differences.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
 
@@ -50,3 +51,23 @@ def instants(window: Window, time: Type, column: str) -> int:
         )
     exact = window.amount / _INSTANTS_OF.get(time.kind, Decimal(1))
     return min(int(exact.to_integral_value(ROUND_CEILING)), INT64_MAX)
+
+
+# ------------------------------------------------------------------ lengths of time in words
+
+_UNITS = {
+    "us": 1, "microsecond": 1, "ms": 10**3, "millisecond": 10**3, "s": 10**6, "sec": 10**6, "second": 10**6,
+    "min": 60 * 10**6, "minute": 60 * 10**6, "h": 3600 * 10**6, "hour": 3600 * 10**6, "d": 86400 * 10**6,
+    "day": 86400 * 10**6, "w": 7 * 86400 * 10**6, "week": 7 * 86400 * 10**6,
+}  # fmt: skip
+
+
+def microseconds_in(text: str) -> int | None:
+    """A length of time as an argument has it: `30 seconds`, `5min`, `1.5 h`; None if it is none.
+
+    >>> microseconds_in("30 seconds"), microseconds_in("1.5h"), microseconds_in("soon")
+    (30000000, 5400000000, None)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip().lower(), re.ASCII)
+    unit = None if found is None else _UNITS.get(found[2], _UNITS.get(found[2].removesuffix("s")))
+    return None if found is None or unit is None else int(Decimal(found[1]) * unit)
