@@ -27,7 +27,7 @@ from augury.expr.columns import from_arrow
 from augury.expr.printing import quoted
 from augury.expr.types import INT64_MAX, MICROSECONDS_PER_DAY, Kind
 from augury.expr.types import from_arrow as type_of
-from augury.time import is_time, microseconds_in
+from augury.time import is_time, span
 
 Ints = npt.NDArray[np.int64]
 
@@ -269,26 +269,19 @@ def instants_of(column: Any, name: str = "ts") -> Ints:
     return np.asarray(read.values).astype(np.int64)
 
 
-def delay_of(given: str | int | None, type_: pa.DataType) -> int:
-    """A delay in units of a time column: a number of an integer column, `30 seconds` or `2 days` of another."""
-    if pa.types.is_integer(type_):
-        if given is None:
-            return 100
-        try:
-            return int(given)
-        except ValueError:
-            raise QueryError(
-                f"delay {given!r}: the time column holds integers", hint="write a number, such as 100"
-            ) from None
-    found = microseconds_in(str(given)) if given is not None else None
-    if given is not None and found is None:
-        raise QueryError(f"delay {given!r} is no length of time", hint="write 30 seconds, or 2 days")
-    if pa.types.is_date(type_):
-        days = -(-(MICROSECONDS_PER_DAY if found is None else found) // MICROSECONDS_PER_DAY)
-        return days if pa.types.is_date32(type_) else days * MICROSECONDS_PER_DAY // 1000
-    micros = 60_000_000 if found is None else found
-    per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[type_.unit]
-    return -(-micros * per_second // 10**6)
+def delay_of(given: str | int | None, type_: pa.DataType, column: str = "ts") -> int:
+    """A delay in units of a time column as it is stored: a number of an integer column, `30 seconds` of another."""
+    t = pa.types
+    if given is None:
+        given = "1 minute" if t.is_timestamp(type_) else "1 day" if t.is_date(type_) else 100
+    elif t.is_integer(type_) and str(given).isdecimal():
+        given = int(given)
+    found = span(given, "delay", type_of(type_), column)
+    if t.is_date64(type_):
+        return found * MICROSECONDS_PER_DAY // 1000
+    if t.is_timestamp(type_):
+        return -(-found * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[type_.unit] // 10**6)
+    return found
 
 
 def _in_order(times: Iterator[Ints]) -> bool:

@@ -7,12 +7,14 @@ number of instants is rounded up, which says the same for whole differences.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
+from typing import Any
 
 from augury.errors import QueryError, Span
-from augury.expr.printing import duration_text, quoted
+from augury.expr.printing import UNITS, duration_text, quoted
 from augury.expr.types import INT64_MAX, INTEGERS, MICROSECONDS_PER_DAY, Kind, Type
 
 _INSTANTS_OF = {Kind.DATE: Decimal(MICROSECONDS_PER_DAY), Kind.TIMESTAMP: Decimal(1)}
@@ -53,21 +55,35 @@ def instants(window: Window, time: Type, column: str) -> int:
     return min(int(exact.to_integral_value(ROUND_CEILING)), INT64_MAX)
 
 
-# ------------------------------------------------------------------ lengths of time in words
+def span(given: Any, name: str, time: Type, column: str) -> int:
+    """A length of time that was given as an argument, in instants: 500, "5 seconds" or a timedelta.
 
-_UNITS = {
-    "us": 1, "microsecond": 1, "ms": 10**3, "millisecond": 10**3, "s": 10**6, "sec": 10**6, "second": 10**6,
-    "min": 60 * 10**6, "minute": 60 * 10**6, "h": 3600 * 10**6, "hour": 3600 * 10**6, "d": 86400 * 10**6,
-    "day": 86400 * 10**6, "w": 7 * 86400 * 10**6, "week": 7 * 86400 * 10**6,
-}  # fmt: skip
-
-
-def microseconds_in(text: str) -> int | None:
-    """A length of time as an argument has it: `30 seconds`, `5min`, `1.5 h`; None if it is none.
-
-    >>> microseconds_in("30 seconds"), microseconds_in("1.5h"), microseconds_in("soon")
-    (30000000, 5400000000, None)
+    >>> from augury.expr.types import INT
+    >>> span(500, "lateness", INT, "ts")
+    500
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip().lower(), re.ASCII)
-    unit = None if found is None else _UNITS.get(found[2], _UNITS.get(found[2].removesuffix("s")))
-    return None if found is None or unit is None else int(Decimal(found[1]) * unit)
+    window = _window_of(given)
+    timed = time.kind in _INSTANTS_OF
+    if window is None or window.amount < 0 or window.has_unit != timed:
+        example = '"5 minutes" or a timedelta' if timed else "500"
+        raise QueryError(
+            f"{name}={given!r} is no length of time from 0 on for the time column {quoted(column)}, "
+            f"which is {time.named}",
+            hint=f"write {name}={example}, say",
+        )
+    return instants(window, time, column)
+
+
+_SPAN = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]+)\s*")
+
+
+def _window_of(given: Any) -> Window | None:
+    match given:
+        case dt.timedelta():
+            return Window(Decimal(given // dt.timedelta(microseconds=1)), has_unit=True)
+        case str() if found := _SPAN.fullmatch(given):
+            amount = UNITS.get(found[2].lower().removesuffix("s"))
+            return None if amount is None else Window(Decimal(found[1]) * amount, has_unit=True)
+        case int() if not isinstance(given, bool):
+            return Window(Decimal(given), has_unit=False)
+    return None

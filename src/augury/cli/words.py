@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from augury.cli.trouble import UsageError
-from augury.time import microseconds_in
 
 _NUMBER = re.compile(r"(\d[\d_,]*(?:\.\d+)?(?:e\d+)?)\s*([kmg]?)", re.IGNORECASE)
 _TIMES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+_UNITS = {
+    "us": 1, "microsecond": 1, "ms": 10**3, "millisecond": 10**3, "s": 10**6, "sec": 10**6, "second": 10**6,
+    "min": 60 * 10**6, "minute": 60 * 10**6, "h": 3600 * 10**6, "hour": 3600 * 10**6, "d": 86400 * 10**6,
+    "day": 86400 * 10**6, "w": 7 * 86400 * 10**6, "week": 7 * 86400 * 10**6,
+}  # fmt: skip
 
 
 def rows_named(text: str) -> int:
@@ -33,10 +37,11 @@ def microseconds_named(text: str) -> int:
     >>> microseconds_named("30 seconds"), microseconds_named("1.5h")
     (30000000, 5400000000)
     """
-    found = microseconds_in(text)
-    if found is None:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip().lower())
+    unit = None if found is None else _UNITS.get(found[2], _UNITS.get(found[2].rstrip("s")))
+    if found is None or unit is None:
         raise UsageError(f"{text!r} is no length of time; write 30 seconds, 5 minutes or 1.5 hours")
-    return found
+    return int(Decimal(found[1]) * unit)
 
 
 def listed(words: Sequence[str]) -> str:

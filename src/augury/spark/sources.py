@@ -167,7 +167,7 @@ def _given(source: DataSource, known: dict[str, Callable[[str], Any]]) -> dict[s
 
 def _asked(stream: Recorded | Generated, given: dict[str, Any]) -> Asked:
     plain = not any(given.get(name) for name in ("disorder", "late", "duplicates"))
-    delay = 0 if plain else delay_of(given.get("delay"), stream.schema().field(stream.time).type)
+    delay = 0 if plain else delay_of(given.get("delay"), stream.schema().field(stream.time).type, stream.time)
     shares = {name: given.get(name, 0.0) for name in ("disorder", "late", "duplicates")}
     arriving = Arriving(stream, **shares, delay=delay, seed=given.get("seed", 0))
     return Asked(arriving, given.get("speed"), given.get("rows_per_batch"))
