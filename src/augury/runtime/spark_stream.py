@@ -184,6 +184,8 @@ def _remedy(name: str, type_: pa.DataType) -> str:
 
 def _with_lags(schema: Any, program: Program, lag: int, one: int) -> Any:
     """The stream's columns: those with times say by how much these may lie before the watermark."""
+    if program.options.speculates:  # its rows are changes, and no events
+        return schema
     for name, behind in program.lags().items():
         schema[name].metadata = {LAG: lag + behind * one}
     return schema

@@ -92,7 +92,7 @@ class Shard:
         after = m.stats
         for name in COUNTED:
             done.counts[name] += after[name] - before[name]
-        if after["buffered_events"] or after["live_runs"]:
+        if after["waiting_events"] or after["partitions"]:
             store.put(bucket, m.state())
             due[bucket] = NEVER if m.due is None else m.due
         else:
