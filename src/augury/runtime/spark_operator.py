@@ -3,8 +3,8 @@
     packed rows ─> handleInputRows ─┬─> Shard.step <─> MapState: bucket ─> bytes of a matcher
     watermark ──> handleExpiredTimer ┘        └──────> ValueState: the ledger, when which bucket is due; one timer
 
-One group more, the ledger's, gets word in each micro-batch that has rows: it remembers which query and layout the
-checkpoint was made with, and refuses any other.
+Each group remembers which query and layout the checkpoint was made with, and refuses any other. One group more, the
+ledger's, gets word in each micro-batch that has rows: so a change is seen though all events go to new shards.
 """
 
 from __future__ import annotations
@@ -82,8 +82,9 @@ class Shards(StatefulProcessor):
         self.buckets = handle.getMapState(
             "buckets", _struct(bucket=st.IntegerType()), _struct(state=st.BinaryType())
         )
-        self.ledger = handle.getValueState("ledger", _struct(timer=st.LongType(), due=st.BinaryType()))
-        self.query = handle.getValueState("query", _struct(name=st.StringType()))
+        self.ledger = handle.getValueState(
+            "ledger", _struct(timer=st.LongType(), due=st.BinaryType(), name=st.StringType())
+        )
 
     def handleInputRows(self, key: Any, rows: Iterable[Frame], timerValues: Any) -> Iterator[Frame]:  # noqa: N802, N803
         """The rows of one shard in a micro-batch. The names are Spark's."""
@@ -117,7 +118,7 @@ class Shards(StatefulProcessor):
     ) -> Iterator[Frame]:
         live = self.live
         shard = Shard(live.program, live.schema, live.chained)
-        known = self.ledger.get()
+        known = self._known()
         timer, due = _NO_TIMER, np.full(live.layout.buckets, NEVER, np.int64)
         if known is not None:
             timer, due = known[0], np.frombuffer(known[1], "<i8").astype(np.int64)
@@ -132,8 +133,15 @@ class Shards(StatefulProcessor):
             if wanted != _NO_TIMER:
                 self.handle.registerTimer(wanted)
         if wanted != timer or (due != before).any():
-            self.ledger.update((wanted, due.astype("<i8").tobytes()))
+            self.ledger.update((wanted, due.astype("<i8").tobytes(), live.name))
         yield from self._given(done)
+
+    def _known(self) -> Any:
+        """What the ledger has of this group, if the checkpoint is of this very query."""
+        known = self.ledger.get()
+        if known is not None and known[2] != self.live.name:
+            raise DataError(_difference(json.loads(known[2]), json.loads(self.live.name)))
+        return known
 
     def _given(self, done: Done) -> Iterator[Frame]:
         counts = done.counts
@@ -179,13 +187,10 @@ class Shards(StatefulProcessor):
         return pa.Table.from_arrays(columns, schema=gives)
 
     def _checked(self, rows: Iterable[Frame]) -> Frame:
-        """Is the checkpoint of this very query? Then what was counted before the shuffle."""
+        """Word from the tasks before the shuffle: what they counted."""
         bad = sum(int(frame["bad_rows"].sum()) for frame in rows)
-        known, name = self.query.get(), self.live.name
-        if known is None:
-            self.query.update((name,))
-        elif known[0] != name:
-            raise DataError(_difference(json.loads(known[0]), json.loads(name)))
+        if self._known() is None:
+            self.ledger.update((_NO_TIMER, b"", self.live.name))
         return _frame(None, dict.fromkeys(COUNTED, 0), bad)
 
 
