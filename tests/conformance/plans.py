@@ -16,6 +16,7 @@ import pyarrow as pa
 
 import augury as ag
 from augury.match.compressed import QUERY
+from augury.pattern import Strategy
 from augury.runtime.slices import Sliced
 from augury.schema import as_table
 
@@ -73,7 +74,7 @@ def in_slices(rows: int) -> Plan:
     return Plan(f"eager in slices of {rows}", match)
 
 
-def as_it_comes(name: str) -> Plan:
+def as_it_comes(name: str, covers: Callable[[ag.Query, str], bool] = _everything) -> Plan:
     """A matcher: events in some order, punctuations in between, and its state stored and read back after each."""
 
     def match(query: ag.Query, events: Any, **arguments: Any) -> pa.Table:
@@ -110,7 +111,7 @@ def as_it_comes(name: str) -> Plan:
             told[b"augury.bad_rows"] = str(m.stats["bad_rows"]).encode()
         return result.replace_schema_metadata(told)
 
-    return Plan(f"{name} as it comes", match)
+    return Plan(f"{name} as it comes", match, covers)
 
 
 def compiled() -> Plan:
@@ -123,14 +124,23 @@ def compiled() -> Plan:
     return Plan("compiled", match)
 
 
+def _of_singletons(query: ag.Query, _output: str) -> bool:
+    """What the lazy plans cover."""
+    pattern = query.pattern
+    return not any(c.kleene for c in pattern.positives) and pattern.strategy in (Strategy.ANY, Strategy.NEXT)
+
+
 DEFINITION = in_process("definition")
 PLANS = (
     DEFINITION,
     in_process("eager"),
     in_process("eager-unmerged"),
     in_process("backtrack"),
+    in_process("lazy-chain", _of_singletons),
+    in_process("lazy-tree", _of_singletons),
     in_slices(3),
     as_it_comes("eager"),
+    as_it_comes("lazy-tree", _of_singletons),
 )
 """All of them; the definition is first, and judges the others."""
 

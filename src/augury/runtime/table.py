@@ -18,7 +18,7 @@ from augury.match import compressed
 from augury.match.gather import decoded
 from augury.match.rows import taken
 from augury.pattern import Pattern
-from augury.plan.choice import PLANS, choose
+from augury.plan.choice import PLANS, check_covered, choose
 from augury.resolve import Resolved, output_schema, resolve
 from augury.runtime.by_definition import Definition
 from augury.runtime.by_engine import MAX_RUNS, Engine, How
@@ -100,6 +100,7 @@ def engine_of(
     query: Resolved, schema: pa.Schema, options: Options, *, profile: bool = False
 ) -> Engine | Definition:
     """What evaluates the query by the plan that the options name."""
+    check_covered(query.pattern, options.plan)
     plan = choose(options.plan).plan
     if plan == "definition":
         return Definition(query, schema, options.output, options.max_runs)
