@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -61,8 +62,9 @@ class Evaluation(eager.Evaluation):
         self.variables = [c.var for c in plan.automaton.components]
         self.slots = len(self.variables)
         self.order = None if order is None else tuple(self.variables.index(v) for v in order)
-        self.joins, columns = joins_of(plan.automaton, plan.split)
-        plan = replace(plan, split=replace(plan.split, columns=columns))
+        found = joins_of(plan.automaton, plan.split)
+        self.joins, self.alone = found.tests, found.alone
+        plan = replace(plan, split=replace(plan.split, columns=found.columns))
         self.equal = list(equalities(self.joins, plan.automaton))
         super().__init__(plan, *args, **named)
         self.absences = [*self.absences, *self._asked_of_matches()]
@@ -91,22 +93,31 @@ class Evaluation(eager.Evaluation):
 
     def _estimated(self) -> tuple[int, ...]:
         """The slots by how many candidates they have, the rarest first."""
-        counts = [int(mask.sum()) for mask in self._candidates_by_slot()]
+        counts = [int(mask.sum()) for mask in self.by_slot]
         return tuple(sorted(range(self.slots), key=lambda slot: (counts[slot], slot)))
 
-    def _candidates_by_slot(self) -> list[Mask]:
-        """By slot, in kernel order: the events that it may bind as far as they tell by themselves."""
-        if not hasattr(self, "_by_slot"):
-            arcs, guards = self.plan.automaton.arcs, self.plan.split.guards
-            self._by_slot = [
-                self._allowed(arc, guard)[self.batch.order]
-                for arc, guard in zip(arcs, guards, strict=True)
-                if arc.action is Action.BEGIN
-            ]
-        return self._by_slot
+    @cached_property
+    def begins_of(self) -> list[Mask]:
+        """By slot, in kernel order: the events that satisfy its begin as far as they tell by themselves."""
+        arcs, guards = self.plan.automaton.arcs, self.plan.split.guards
+        return [
+            self._allowed(arc, guard)[self.batch.order]
+            for arc, guard in zip(arcs, guards, strict=True)
+            if arc.action is Action.BEGIN
+        ]
+
+    @cached_property
+    def by_slot(self) -> list[Mask]:
+        """The same, and what a later slot's tests ask of them alone: the events that a match may bind there."""
+        found = list(self.begins_of)
+        for slot, expr in self.alone:
+            among = np.zeros(self.table.num_rows, np.bool_)
+            among[self.batch.order] = found[slot]
+            found[slot] = found[slot] & self._true(expr, among)[self.batch.order]
+        return found
 
     def _masks(self) -> list[npt.NDArray[Any]]:
-        return [mask.copy() for mask in self._candidates_by_slot()]
+        return [mask.copy() for mask in self.by_slot]
 
     def _gaps(self) -> dict[int, Mask]:
         """By slot: the events that may not stand between it and the next one, as far as they tell by themselves."""
@@ -120,7 +131,7 @@ class Evaluation(eager.Evaluation):
         if plan.query.pattern.strategy is Strategy.NEXT:
             for slot in range(1, self.slots):
                 if not self._is_dynamic(slot):
-                    those = self._candidates_by_slot()[slot]
+                    those = self.begins_of[slot]
                     found[slot - 1] = found[slot - 1] | those if slot - 1 in found else those
         return found
 
@@ -139,7 +150,7 @@ class Evaluation(eager.Evaluation):
                     tests = query.tests_at(plan.automaton.places[slot], Moment.BEGIN)
                     var = self.variables[slot]
                     asked = tuple((t.expr, t.forall) for t in tests if not absence.by_itself(t.expr, var))
-                    those = np.flatnonzero(self._candidates_by_slot()[slot])
+                    those = np.flatnonzero(self.begins_of[slot])
                     found.append(absence.Absence(var, slot, those, asked))
         return found
 

@@ -122,7 +122,7 @@ def choose(plan: str = AUTO) -> Choice:
 def check_covered(pattern: Pattern, plan: str, order: Sequence[str] | None = None) -> None:
     """A plan that cannot evaluate a query says so, and names one that can."""
     if order is not None:
-        _check_order(pattern, plan, order)
+        _check_order(pattern, order)
     if plan == AUTO:
         return
     engine = engine_of(plan)
@@ -142,13 +142,8 @@ def check_covered(pattern: Pattern, plan: str, order: Sequence[str] | None = Non
         )
 
 
-def _check_order(pattern: Pattern, plan: str, order: Sequence[str]) -> None:
-    """An order is a chain's, and names each positive variable once."""
-    if plan != "lazy-chain":
-        raise QueryError(
-            f'order= is the order of a lazy chain, and plan="{plan}" is asked for',
-            hint='write plan="lazy-chain", or leave order= out',
-        )
+def _check_order(pattern: Pattern, order: Sequence[str]) -> None:
+    """An order names each positive variable once."""
     variables = [c.var for c in pattern.positives]
     if isinstance(order, str) or sorted(map(str, order)) != sorted(variables):
         shown = ", ".join(f'"{v}"' for v in variables)

@@ -60,9 +60,21 @@ class Equality:
     other_column: int
 
 
-def joins_of(automaton: Automaton, split: Split) -> tuple[tuple[Join, ...], tuple[Expr, ...]]:
-    """The tests between the slots of a sequence of singletons, then what follows from them; and the columns they read."""
+@dataclass(frozen=True, slots=True)
+class Joins:
+    """What decides about a sequence of singletons besides what guards decide by the event at hand."""
+
+    tests: tuple[Join, ...]  # those of the query, then what follows from them
+    alone: tuple[
+        tuple[int, Expr], ...
+    ]  # parts of a later slot's test that this slot's event decides by itself
+    columns: tuple[Expr, ...]  # the split's, and those that are concluded with
+
+
+def joins_of(automaton: Automaton, split: Split) -> Joins:
+    """The tests between slots."""
     found: list[Join] = []
+    alone: list[tuple[int, Expr]] = []
     places = {c.var: slot for slot, c in enumerate(automaton.components)}
     for arc, guard in zip(automaton.arcs, split.guards, strict=True):
         if arc.action is not Action.BEGIN:
@@ -72,10 +84,18 @@ def joins_of(automaton: Automaton, split: Split) -> tuple[tuple[Join, ...], tupl
         for expr, origin in zip(guard.dynamic, guard.of_run, strict=True):
             named = rewrite(expr, lambda node, own=own: _named(node, own))  # type: ignore[misc]
             slots = frozenset(places[n.var] for n in walk(named) if isinstance(n, Attr))
-            found.append(Join(named, slots, (origin,)))
+            if len(slots) == 1:
+                alone.append((*slots, rewrite(named, lambda node: _inlined(node, split))))
+            else:
+                found.append(Join(named, slots, (origin,)))
     columns = _Columns(split.columns)
     found.extend(_concluded(found, columns, places))
-    return tuple(found), tuple(columns.exprs)
+    return Joins(tuple(found), tuple(alone), tuple(columns.exprs))
+
+
+def _inlined(node: Expr, split: Split) -> Expr:
+    """A derived column as the expression that it is."""
+    return split.columns[int(node.name)] if isinstance(node, Attr) and node.at is At.FIRST else node
 
 
 def _named(node: Expr, own: str) -> Expr:
