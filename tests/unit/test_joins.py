@@ -106,7 +106,7 @@ def test_of_integers_nothing_is_concluded_that_overflows_where_the_test_does_not
 
 
 def test_what_is_concluded_is_of_use_while_something_between_is_open() -> None:
-    found = {shown: join for shown, join in joins("a.x < b.x AND b.x < c.x", "abc")[0]}
+    found = dict(joins("a.x < b.x AND b.x < c.x", "abc")[0])
     join = found["a.x < c.x"]
     assert join.decided(0, frozenset({2}))
     assert not join.decided(0, frozenset({1, 2}))

@@ -68,11 +68,7 @@ class Evaluation(eager.Evaluation):
         self.equal = list(equalities(self.joins, plan.automaton))
         super().__init__(plan, *args, **named)
         self.absences = [*self.absences, *self._asked_of_matches()]
-        masks = [np.asarray(mask, np.bool_) for mask in self.masks]
-        last = self.in_share(np.arange(len(self.batch)))
-        if last is not None:
-            masks[-1] &= last
-        self.buffers = buffers_of(masks, self._gaps())
+        self.buffers = buffers_of(self._buffered(), self._gaps())
         self.ends = ends_of(self.batch, windowed=self.options.windowed, fast=self.fast)
         self.indexes = [self._index(e) for e in self.equal]
 
@@ -93,7 +89,7 @@ class Evaluation(eager.Evaluation):
 
     def _estimated(self) -> tuple[int, ...]:
         """The slots by how many candidates they have, the rarest first."""
-        counts = [int(mask.sum()) for mask in self.by_slot]
+        counts = [int(mask.sum()) for mask in self.begins_of]
         return tuple(sorted(range(self.slots), key=lambda slot: (counts[slot], slot)))
 
     @cached_property
@@ -106,18 +102,20 @@ class Evaluation(eager.Evaluation):
             if arc.action is Action.BEGIN
         ]
 
-    @cached_property
-    def by_slot(self) -> list[Mask]:
-        """The same, and what a later slot's tests ask of them alone: the events that a match may bind there."""
-        found = list(self.begins_of)
-        for slot, expr in self.alone:
-            among = np.zeros(self.table.num_rows, np.bool_)
-            among[self.batch.order] = found[slot]
-            found[slot] = found[slot] & self._true(expr, among)[self.batch.order]
-        return found
-
     def _masks(self) -> list[npt.NDArray[Any]]:
-        return [mask.copy() for mask in self.by_slot]
+        return [mask.copy() for mask in self.begins_of]
+
+    def _buffered(self) -> list[Mask]:
+        """By slot: the events that a match may bind there, if it is in the share that is asked for."""
+        masks = [np.asarray(mask, np.bool_) for mask in self.masks]
+        for slot, expr in self.alone:  # what a later slot's test asks of this one's event
+            among = np.zeros(self.table.num_rows, np.bool_)
+            among[self.batch.order] = masks[slot]
+            masks[slot] &= self._true(expr, among)[self.batch.order]
+        last = self.in_share(np.arange(len(self.batch)))
+        if last is not None:
+            masks[-1] &= last
+        return masks
 
     def _gaps(self) -> dict[int, Mask]:
         """By slot: the events that may not stand between it and the next one, as far as they tell by themselves."""

@@ -85,7 +85,8 @@ def joins_of(automaton: Automaton, split: Split) -> Joins:
             named = rewrite(expr, lambda node, own=own: _named(node, own))  # type: ignore[misc]
             slots = frozenset(places[n.var] for n in walk(named) if isinstance(n, Attr))
             if len(slots) == 1:
-                alone.append((*slots, rewrite(named, lambda node: _inlined(node, split))))
+                (slot,) = slots
+                alone.append((slot, rewrite(named, lambda node: _inlined(node, split))))
             else:
                 found.append(Join(named, slots, (origin,)))
     columns = _Columns(split.columns)
