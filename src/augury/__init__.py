@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from augury import spark
     from augury.errors import AuguryError, DataError, DataWarning, LimitError, QueryError
     from augury.expr.functions import function
-    from augury.query import Query, expand, from_json, sase
+    from augury.query import Query, expand, from_json, point_matches, sase
 
 __version__ = "0.1.0"
 
@@ -25,6 +25,7 @@ __all__ = [
     "expand",
     "from_json",
     "function",
+    "point_matches",
     "sase",
     "spark",
 ]
@@ -33,7 +34,7 @@ __all__ = [
 # the command line may take to show its help. A name that is its own home is a module.
 _HOMES = {
     **dict.fromkeys(("AuguryError", "DataError", "DataWarning", "LimitError", "QueryError"), "augury.errors"),
-    **dict.fromkeys(("Query", "expand", "from_json", "sase"), "augury.query"),
+    **dict.fromkeys(("Query", "expand", "from_json", "point_matches", "sase"), "augury.query"),
     "function": "augury.expr.functions",
     "spark": "augury.spark",
 }

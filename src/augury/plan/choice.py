@@ -58,7 +58,41 @@ ENGINES = (
     ),
 )
 
-PLANS = (AUTO, *(e.plan for e in ENGINES))
+# Of queries over imprecise times.
+UNCERTAIN = (
+    Engine(
+        "sorted",
+        "slot after slot in the pattern's order, each from its own buffer",
+        merges=False,
+        shares=False,
+        generates=False,
+    ),
+    Engine(
+        "selective",
+        "slot after slot, the rarest first",
+        merges=False,
+        shares=False,
+        generates=False,
+    ),
+    Engine(
+        "any_state",
+        "events as they come; a run begins at any component and binds any other",
+        merges=False,
+        shares=False,
+        generates=False,
+        baseline="it holds runs without a beginning; it is there to compare with",
+    ),
+    Engine(
+        "point",
+        "every event is expanded to its points, and point matches are collapsed",
+        merges=False,
+        shares=False,
+        generates=False,
+        baseline="it lists point matches; it is there to compare with",
+    ),
+)
+
+PLANS = (AUTO, *(e.plan for e in (*ENGINES, *UNCERTAIN)))
 
 
 @dataclass(frozen=True, slots=True)

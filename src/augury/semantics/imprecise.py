@@ -14,14 +14,16 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from augury.expr.columns import physical_values
 from augury.pattern import Strategy
 from augury.resolve import Resolved
 from augury.semantics.sase import Bound, Stream, begin, streams
 from augury.uncertain import SAME, Imprecise
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Signature = tuple[int, ...]
 """The rows of a match's events, in the pattern's order."""
@@ -48,7 +50,7 @@ def chances(table: pa.Table, query: Resolved, of: Imprecise) -> Chances:
     lower, upper = (
         physical_values(table.column(name), query.columns.types[name]) for name in (of.lower, of.upper)
     )
-    given = [None] * table.num_rows
+    given: list[Any] = [None] * table.num_rows
     if of.pmf is not None:
         given = physical_values(table.column(of.pmf), query.columns.types[of.pmf])
     found: Chances = {}
@@ -203,11 +205,7 @@ def unspoiled(stream: Stream, signature: Signature, point: Point, when: Chances,
             continue
         gaps = [j for j in range(1, len(point)) if row in begins(signature[:j])]
         p *= sum(
-            (
-                chance
-                for t, chance in when[row].items()
-                if not any(point[j - 1] < t < point[j] for j in gaps)
-            ),
+            (chance for t, chance in when[row].items() if not any(point[j - 1] < t < point[j] for j in gaps)),
             Fraction(),
         )
     return p

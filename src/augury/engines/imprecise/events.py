@@ -1,8 +1,8 @@
 """A table as joins over intervals see it: events in stream order, and for each slot of the pattern its candidates.
 
-    table ─ order, partitions ─> Events ─┬─ slots: what one event tells by itself (type, predicates on it alone)
-                                         ├─ classes: values that equality tests make slots share, as codes
-                                         └─ tests: what relates events of several slots, tried on whole columns
+table ─ order, partitions ─> Events ─┬─ slots: what one event tells by itself (type, predicates on it alone)
+                                     ├─ classes: values that equality tests make slots share, as codes
+                                     └─ tests: what relates events of several slots, tried on whole columns
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from augury.engines.batch import dense, prepare
 from augury.engines.compiling import compiled
@@ -30,6 +29,9 @@ from augury.match.rows import taken
 from augury.pattern import Strategy, references
 from augury.resolve import Resolved, Test
 from augury.uncertain import Imprecise
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -81,8 +83,8 @@ class Events:
         batch = prepare(table, query, partition, breaks=False, fast=self.is_long(table.num_rows))
         self.order = batch.order
         self.group = np.repeat(np.arange(len(batch.segments) - 1), np.diff(batch.segments))
-        times, good, said = times_of(table, question.query, question.of)
-        assert good.all(), said  # a runtime has left out what is bad
+        times, faults = times_of(table, question.query, question.of)
+        assert not faults, faults  # a runtime has left out what is bad
         times = times[self.order]
         self.base = int(times.lower.min()) if len(times) else 0
         if len(times) and int(times.upper.max()) - self.base >= FAR:
@@ -145,13 +147,16 @@ class Events:
             found.append(events)
         return tuple(found)
 
+    def _leaf(self, node: Any) -> Column:
+        return self.column(node.name)
+
     def _of_type(self, name: str) -> Ints:
         kind = self.question.query.roles.type
         if kind is None:
             return np.arange(len(self))
         attr = Attr("", At.ONE, kind, type=self.question.query.columns.types[kind])
         test = Binary("=", attr, Literal("constant", name, type=STRING), type=BOOL)
-        return np.flatnonzero(truth(evaluate(test, lambda node: self.column(node.name), len(self))))
+        return np.flatnonzero(truth(evaluate(test, self._leaf, len(self))))
 
     # -------------------------------------------------------------- equalities
 
@@ -189,7 +194,12 @@ class Events:
                 mine[q] = right
             elif mine is None and other is not None and p not in other:
                 other[p] = left
-            elif mine is not None and other is not None and mine is not other and not (mine.keys() & other.keys()):
+            elif (
+                mine is not None
+                and other is not None
+                and mine is not other
+                and not (mine.keys() & other.keys())
+            ):
                 mine.update(other)
                 classes.remove(other)
             elif mine is None or mine is not other:
@@ -216,7 +226,8 @@ class Events:
 
     def _coded(self, terms: dict[int, Expr]) -> dict[int, Ints]:
         columns = {
-            place: self.value(term, self.slots[place], len(self.slots[place])) for place, term in terms.items()
+            place: self.value(term, self.slots[place], len(self.slots[place]))
+            for place, term in terms.items()
         }
         kind = typed(next(iter(terms.values()))).kind
         if kind in CODED_TEXTS:

@@ -85,7 +85,9 @@ class Pool(NamedTuple):
     ids: Ints
     lower: Ints
     reach: Ints
-    known: tuple[tuple[int, Ints], ...]  # for each shared value: how many codes there are, and the pairs in use
+    known: tuple[
+        tuple[int, Ints], ...
+    ]  # for each shared value: how many codes there are, and the pairs in use
 
 
 class Grown(NamedTuple):
@@ -114,7 +116,9 @@ class Join:
 
     # -------------------------------------------------------------- growing by one slot
 
-    def grown(self, bound: Ints, slot: int, *, nearest: bool = False, among: Ints | None = None) -> Iterator[Grown]:
+    def grown(
+        self, bound: Ints, slot: int, *, nearest: bool = False, among: Ints | None = None
+    ) -> Iterator[Grown]:
         """What fits into the slot, a block of partial matches after another.
 
         `nearest` leaves out what happens surely after another candidate has: skip_till_next's. `among` are the
@@ -158,9 +162,7 @@ class Join:
             parents, events = parents[good], events[good]
             if nearest and len(events):
                 keep = np.empty(len(events), np.bool_)
-                run(joins.next_latest, len(events))(
-                    parents, events, horizon, space.lower, *space.whole, keep
-                )
+                run(joins.next_latest, len(events))(parents, events, horizon, space.lower, *space.whole, keep)
                 parents, events = parents[keep], events[keep]
             if len(events):
                 yield Grown(rows[parents], events)
@@ -228,7 +230,9 @@ class Join:
     def likely(self, bound: Ints, least: float) -> Mask:
         """Which partial matches can have this confidence: never more than their events being in order."""
         held = np.flatnonzero(bound[0] >= 0)
-        return chain_confidences(self.space.events, self.space.origin[bound[:, held]], self.window)[0] >= least
+        return (
+            chain_confidences(self.space.events, self.space.origin[bound[:, held]], self.window)[0] >= least
+        )
 
 
 def _in_order(ids: Ints, lower: Ints) -> bool:
@@ -247,7 +251,15 @@ def chain_confidences(events: Events, found: Ints, window: int) -> tuple[npt.NDA
     least, most = np.zeros(size, np.int64), np.zeros(size, np.int64)
     here, there = np.zeros(width + 1), np.zeros(width + 1)
     events.run(chains.confidences, n * size * width)(
-        *(np.ascontiguousarray(found), window, times.lower, times.upper, times.place, times.mass, times.before),
+        *(
+            np.ascontiguousarray(found),
+            window,
+            times.lower,
+            times.upper,
+            times.place,
+            times.mass,
+            times.before,
+        ),
         *(times.holes, starts, ends, confidence, least, most, here, there),
     )
     return confidence, starts, ends

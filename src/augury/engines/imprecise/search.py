@@ -92,7 +92,9 @@ class Search:
     def _top(self, found: Found, most: int) -> Found:
         """The most confident ones of each key; equal ones in order of their signatures."""
         keys = self.events.key[found.signatures[:, 0]]
-        ranked = np.lexsort((np.arange(len(found)), -np.round(found.confidence, 12), keys))  # a rounding is no rank
+        ranked = np.lexsort(
+            (np.arange(len(found)), -np.round(found.confidence, 12), keys)
+        )  # a rounding is no rank
         keys = keys[ranked]
         starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys
         place = np.arange(len(keys)) - np.repeat(starts, np.diff(np.append(starts, len(keys))))
@@ -284,7 +286,7 @@ class Search:
             *(np.zeros(len(times), np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64), chance),
         )
         possible = chance > 0
-        confidence = np.bincount(number, chance, n)
+        confidence = np.bincount(number, chance, n).astype(np.float64)
         low, high = np.full(n, np.iinfo(np.int64).max), np.full(n, -1)
         np.minimum.at(low, number[possible], instants[possible, 0])
         np.maximum.at(high, number[possible], instants[possible, -1])
@@ -345,7 +347,9 @@ class Levels(NamedTuple):
                 keep &= join.likely(more, least) if len(more) else keep
             parent, bound = parent[keep], more[keep]
             begins, ends = begins[parent], ends[parent]
-        return cls(np.ascontiguousarray(bound), begins, ends, np.concatenate([*listed, np.zeros(1, np.int64)]))
+        return cls(
+            np.ascontiguousarray(bound), begins, ends, np.concatenate([*listed, np.zeros(1, np.int64)])
+        )
 
     def aligned(self, signatures: Ints) -> Levels:
         """The same for signatures in another order; those that are none of ours can have nothing next."""

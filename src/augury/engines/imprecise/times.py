@@ -55,8 +55,8 @@ class Times:
         return Times(self.lower[rows], self.upper[rows], self.place[rows], *tables, self.holes[rows])
 
 
-def times_of(table: pa.Table, query: Resolved, of: Imprecise) -> tuple[Times, Mask, str]:
-    """The rows' times, which of them are good, and what is wrong with the others."""
+def times_of(table: pa.Table, query: Resolved, of: Imprecise) -> tuple[Times, list[tuple[Mask, str]]]:
+    """The rows' times, and in which ways rows are bad input: no row in two of them."""
     lower, lower_good = _instants(table, query, of.lower)
     upper, upper_good = _instants(table, query, of.upper)
     known = lower_good & upper_good
@@ -64,21 +64,17 @@ def times_of(table: pa.Table, query: Resolved, of: Imprecise) -> tuple[Times, Ma
     rows = len(lower)
     none = np.empty(0, np.float64)
     times = Times(lower, upper, np.full(rows, -1, np.int64), none, none, none, np.zeros(rows, np.bool_))
+    ends = f"an interval that ends before it starts: {quoted(of.upper)} < {quoted(of.lower)}"
     faults = [
         (~lower_good, f"no time in the column {quoted(of.lower)}"),
-        (~upper_good, f"no time in the column {quoted(of.upper)}"),
-        (known & ~ordered, f"an interval that ends ({quoted(of.upper)}) before it starts ({quoted(of.lower)})"),
+        (lower_good & ~upper_good, f"no time in the column {quoted(of.upper)}"),
+        (known & ~ordered, ends),
     ]
-    good = ordered
     if of.pmf is not None:
         times, fair = _with_pmf(table, query, of.pmf, times, ordered)
-        good = ordered & fair
-        faults.append((ordered & ~fair, f"no probability for each instant in the column {quoted(of.pmf)}"))
-    told = [(int(bad.sum()), what) for bad, what in faults]
-    said = "; ".join(
-        f"{'1 row has' if many == 1 else f'{many} rows have'} {what}" for many, what in told if many
-    )
-    return times, good, said
+        said = f"in the column {quoted(of.pmf)} no probabilities of each instant that sum up to 1"
+        faults.append((ordered & ~fair, said))
+    return times, [(bad, said) for bad, said in faults if bad.any()]
 
 
 def _instants(table: pa.Table, query: Resolved, name: str) -> tuple[Ints, Mask]:
@@ -92,9 +88,7 @@ def _instants(table: pa.Table, query: Resolved, name: str) -> tuple[Ints, Mask]:
     return np.where(good, read.values, 0).astype(np.int64), good
 
 
-def _with_pmf(
-    table: pa.Table, query: Resolved, name: str, times: Times, ordered: Mask
-) -> tuple[Times, Mask]:
+def _with_pmf(table: pa.Table, query: Resolved, name: str, times: Times, ordered: Mask) -> tuple[Times, Mask]:
     """The tables of probabilities, and for which rows the column makes sense."""
     of = query.columns.types[name]
     if of.kind is Kind.NULL:

@@ -19,16 +19,16 @@ Ints = Any  # NumPy arrays
 Floats = Any
 
 
-def chance(x: int, t: int, lower: Ints, upper: Ints, place: Ints, mass: Floats) -> float:
+def chance(x: int, t: int, lower: Ints, upper: Ints, place: Ints, mass: Floats) -> Any:
     """The probability that an event happens at an instant."""
     if t < lower[x] or t > upper[x]:
         return 0.0
     if place[x] < 0:
         return 1.0 / (upper[x] - lower[x] + 1)
-    return float(mass[place[x] + t - lower[x]])
+    return mass[place[x] + t - lower[x]]
 
 
-def until(x: int, t: int, lower: Ints, upper: Ints, place: Ints, before: Floats) -> float:
+def until(x: int, t: int, lower: Ints, upper: Ints, place: Ints, before: Floats) -> Any:
     """… at an instant or earlier."""
     if t < lower[x]:
         return 0.0
@@ -36,7 +36,7 @@ def until(x: int, t: int, lower: Ints, upper: Ints, place: Ints, before: Floats)
         return 1.0
     if place[x] < 0:
         return (t - lower[x] + 1) / (upper[x] - lower[x] + 1)
-    return float(before[place[x] + t - lower[x] + 1])
+    return before[place[x] + t - lower[x] + 1]
 
 
 def bounds(chain: Ints, window: int, lower: Ints, upper: Ints, least: Ints, most: Ints) -> bool:
@@ -69,7 +69,7 @@ def bounds(chain: Ints, window: int, lower: Ints, upper: Ints, least: Ints, most
 def passed(
     chain: Ints, begin: int, end: int, final: int, lower: Ints, upper: Ints, place: Ints, mass: Floats,
     least: Ints, most: Ints, here: Floats, there: Floats,
-) -> int:  # fmt: skip
+) -> Any:  # fmt: skip
     """One pass from the first event at `begin` … `end` to instants of the last one up to `final`.
 
     On return `here[t - least[last]]` is what ends at t; returns up to which t that is.
@@ -177,7 +177,7 @@ def confidences(
 def holed(
     i: int, chain: Ints, window: int, lower: Ints, upper: Ints, place: Ints, mass: Floats,
     least: Ints, most: Ints, here: Floats, there: Floats, starts: Ints, ends: Ints,
-) -> float:  # fmt: skip
+) -> Any:  # fmt: skip
     """The same where instants inside of intervals are impossible: the range is read off the sums."""
     size = len(chain)
     total = 0.0

@@ -26,16 +26,16 @@ Ints = Any  # NumPy arrays
 Floats = Any
 
 
-def chance(x: int, t: int, lower: Ints, upper: Ints, place: Ints, mass: Floats) -> float:
+def chance(x: int, t: int, lower: Ints, upper: Ints, place: Ints, mass: Floats) -> Any:
     """The probability that an event happens at an instant."""
     if t < lower[x] or t > upper[x]:
         return 0.0
     if place[x] < 0:
         return 1.0 / (upper[x] - lower[x] + 1)
-    return float(mass[place[x] + t - lower[x]])
+    return mass[place[x] + t - lower[x]]
 
 
-def until(x: int, t: int, lower: Ints, upper: Ints, place: Ints, before: Floats) -> float:
+def until(x: int, t: int, lower: Ints, upper: Ints, place: Ints, before: Floats) -> Any:
     """… at an instant or earlier."""
     if t < lower[x]:
         return 0.0
@@ -43,10 +43,10 @@ def until(x: int, t: int, lower: Ints, upper: Ints, place: Ints, before: Floats)
         return 1.0
     if place[x] < 0:
         return (t - lower[x] + 1) / (upper[x] - lower[x] + 1)
-    return float(before[place[x] + t - lower[x] + 1])
+    return before[place[x] + t - lower[x] + 1]
 
 
-def since(x: int, t: int, lower: Ints, upper: Ints, place: Ints, after: Floats) -> float:
+def since(x: int, t: int, lower: Ints, upper: Ints, place: Ints, after: Floats) -> Any:
     """… at an instant or later."""
     if t > upper[x]:
         return 0.0
@@ -54,16 +54,14 @@ def since(x: int, t: int, lower: Ints, upper: Ints, place: Ints, after: Floats) 
         return 1.0
     if place[x] < 0:
         return (upper[x] - t + 1) / (upper[x] - lower[x] + 1)
-    return float(after[place[x] + t - lower[x]])
+    return after[place[x] + t - lower[x]]
 
 
-def between(x: int, s: int, t: int, lower: Ints, upper: Ints, place: Ints, before: Floats) -> float:
+def between(x: int, s: int, t: int, lower: Ints, upper: Ints, place: Ints, before: Floats) -> Any:
     """… after the one instant and before the other."""
     if t - s < 2:
         return 0.0
-    return max(
-        0.0, until(x, t - 1, lower, upper, place, before) - until(x, s, lower, upper, place, before)
-    )
+    return max(0.0, until(x, t - 1, lower, upper, place, before) - until(x, s, lower, upper, place, before))
 
 
 def threats(
@@ -142,10 +140,10 @@ def gap_chances(
 
 def walked(
     begin: int, end: int, final: int, size: int, couples: int, couple: Ints, couple_gaps: Ints,
-    lower: Ints, upper: Ints, place: Ints, mass: Floats, before: Floats, after: Floats,
+    lower: Ints, upper: Ints, place: Ints, mass: Floats, before: Floats,
     least: Ints, most: Ints, first: Floats, gap: Floats, last_gap: Floats, sums: Floats,
     here: Floats, there: Floats, moved: Floats, range_of: Ints,
-) -> float:  # fmt: skip
+) -> Any:  # fmt: skip
     """The probability of all point matches whose first instant is in begin … end, and the last one up to `final`.
 
     `range_of` is widened to the instants of those that are possible.
@@ -266,7 +264,7 @@ def listed_points(
     lower: Ints, upper: Ints, place: Ints, mass: Floats, before: Floats, after: Floats,
     least: Ints, most: Ints, first: Floats, gap: Floats, point: Ints, chances: Floats, clear: Floats,
     range_of: Ints,
-) -> float:  # fmt: skip
+) -> Any:  # fmt: skip
     """The same, point match by point match: for few instants and many events that could spoil two gaps.
 
     `clear[j, k]` is how likely event k has happened by the instant of component j without spoiling anything.
@@ -284,7 +282,11 @@ def listed_points(
         if t > high:
             j -= 1
             continue
-        p = first[t - least[0]] if j == 0 else chances[j - 1] * gap[j, point[j - 1] - least[j - 1], t - least[j]]
+        p = (
+            first[t - least[0]]
+            if j == 0
+            else chances[j - 1] * gap[j, point[j - 1] - least[j - 1], t - least[j]]
+        )
         if p == 0.0:
             continue
         for k in range(couples):
@@ -469,10 +471,12 @@ def confidences(
                 least, most, gap, last_gap, sums,
             )  # fmt: skip
             cut = window >= 0 and most[size - 1] - least[0] >= window
-            if size > 3 and not cut:  # one walk for all first instants; which is the first possible one is asked then
+            if (
+                size > 3 and not cut
+            ):  # one walk for all first instants; which is the first possible one is asked then
                 confidence[i] = walked(
                     least[0], most[0], most[size - 1], size, couples, couple, couple_gaps,
-                    lower, upper, place, mass, before, after, least, most, first, gap, last_gap, sums,
+                    lower, upper, place, mass, before, least, most, first, gap, last_gap, sums,
                     here, there, moved, range_of,
                 )  # fmt: skip
                 range_of[0] = 1 << 62
@@ -484,7 +488,7 @@ def confidences(
                         limit = min(limit, t + window - 1)
                     p = walked(
                         t, t, limit, size, couples, couple, couple_gaps,
-                        lower, upper, place, mass, before, after, least, most, first, gap, last_gap, sums,
+                        lower, upper, place, mass, before, least, most, first, gap, last_gap, sums,
                         here, there, moved, range_of,
                     )  # fmt: skip
                     if size <= 3 or cut:

@@ -51,16 +51,14 @@ def tightened(chain: Ints, window: int, lower: Ints, upper: Ints, least: Ints, m
             after = last
             for i in range(last - 1, first - 1, -1):
                 if chain[i] >= 0:
-                    if most[i] > most[after] - (after - i):
-                        most[i] = most[after] - (after - i)
+                    most[i] = min(most[i], most[after] - (after - i))
                     after = i
         if least[first] < least[last] - room:
             least[first] = least[last] - room
             before = first
             for i in range(first + 1, last + 1):
                 if chain[i] >= 0:
-                    if least[i] < least[before] + (i - before):
-                        least[i] = least[before] + (i - before)
+                    least[i] = max(least[i], least[before] + (i - before))
                     before = i
     return True
 

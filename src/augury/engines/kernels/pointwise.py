@@ -8,7 +8,9 @@ Ints = Any  # NumPy arrays
 Floats = Any
 
 
-def within(x: int, s: int, t: int, lower: Ints, upper: Ints, place: Ints, before: Floats, after: Floats) -> float:
+def within(
+    x: int, s: int, t: int, lower: Ints, upper: Ints, place: Ints, before: Floats, after: Floats
+) -> Any:
     """The probability that an event happens from s to t."""
     s = max(s, lower[x])
     t = min(t, upper[x])
@@ -18,8 +20,8 @@ def within(x: int, s: int, t: int, lower: Ints, upper: Ints, place: Ints, before
         return (t - s + 1) / (upper[x] - lower[x] + 1)
     at = place[x]
     if t == upper[x]:
-        return float(after[at + s - lower[x]])
-    return float(before[at + t - lower[x] + 1] - before[at + s - lower[x]])
+        return after[at + s - lower[x]]
+    return before[at + t - lower[x] + 1] - before[at + s - lower[x]]
 
 
 def chances(
