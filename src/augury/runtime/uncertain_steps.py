@@ -57,13 +57,13 @@ class UncertainSteps:
             # Which rows are the most confident ones is known at the end alone.
             if most is None:
                 found = self._reported(events, frontier)
+                self.done = max(self.done, frontier)
             self.kept = rows_of_table(table, np.sort(events.order[self._needed(events, frontier)]))
-            self.done = max(self.done, frontier)
         return inserts(found)
 
     def _reported(self, events: Events, frontier: int | None) -> list[pa.Table]:
         """The rows that were not final before, and are now."""
-        upper, done = events.times.upper, self.done - events.base
+        upper, done = events.times.last, self.done - events.base
         limit = None if frontier is None else frontier - events.base
         ends = upper >= done
         if limit is not None:
@@ -91,7 +91,7 @@ class UncertainSteps:
             useful[slot] = True
         if question.window < 0 or question.of.top is not None or not len(events):
             return useful
-        lower, upper, group = events.times.lower, events.times.upper, events.group
+        lower, upper, group = events.times.lower, events.times.last, events.group
         earliest = np.full(int(group[-1]) + 1, frontier - events.base, np.int64)
         for _ in range(2 if question.next else 1):
             late = useful & (upper >= earliest[group])

@@ -87,9 +87,10 @@ class Events:
         assert not faults, faults  # a runtime has left out what is bad
         times = times[self.order]
         self.base = int(times.lower.min()) if len(times) else 0
-        if len(times) and int(times.upper.max()) - self.base >= FAR:
-            raise DataError(f"the times span {int(times.upper.max()) - self.base} instants, more than {FAR}")
-        self.times: Times = replace(times, lower=times.lower - self.base, upper=times.upper - self.base)
+        if len(times) and int(times.last.max()) - self.base >= FAR:
+            raise DataError(f"the times span {int(times.last.max()) - self.base} instants, more than {FAR}")
+        bounds = (times.lower - self.base, times.upper - self.base, times.last - self.base)
+        self.times: Times = replace(times, lower=bounds[0], upper=bounds[1], last=bounds[2])
         self._columns: dict[str, Column] = {}
 
     def __len__(self) -> int:

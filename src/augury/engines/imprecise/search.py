@@ -238,7 +238,7 @@ class Search:
     def _valued(self, signatures: Ints) -> Found:
         """Under skip_till_any a signature tells by itself."""
         confidence, starts, ends = chain_confidences(self.events, signatures, self.events.question.window)
-        final = self.events.times.upper[signatures[:, -1]]
+        final = self.events.times.last[signatures[:, -1]]
         return Found(signatures, starts, ends, final, confidence)
 
     def _levels(self, join: Join, only: Ints | None) -> Iterator[Found]:
@@ -290,7 +290,7 @@ class Search:
         low, high = np.full(n, np.iinfo(np.int64).max), np.full(n, -1)
         np.minimum.at(low, number[possible], instants[possible, 0])
         np.maximum.at(high, number[possible], instants[possible, -1])
-        final = times.upper[signatures[:, -1]]
+        final = times.last[signatures[:, -1]]
         if self.events.question.next:
             final = finals(self.events, levels)
         return Found(signatures, low, high, final, confidence)
@@ -380,7 +380,7 @@ def finals(events: Events, levels: Levels) -> Ints:
     arrays = [np.zeros(k, np.int64) for k in (size, size, len(times), room, room, 2)]
     events.run(gaps.finals, n * size * room)(
         *(levels.signatures, levels.begins, levels.ends, levels.listed, events.question.window),
-        *(times.lower, times.upper, final, *arrays),
+        *(times.lower, times.upper, times.last, final, *arrays),
     )
     return final
 
@@ -398,7 +398,7 @@ def gapped(events: Events, levels: Levels) -> Found:
     arrays = [np.zeros(k, np.int64) for k in (size, size, len(times), room, room, 2)]
     done = events.run(gaps.confidences, n * size * min(width, 1000) ** 2 * room)(
         *(levels.signatures, 0, levels.begins, levels.ends, levels.listed, window),
-        *(times.lower, times.upper, times.place, times.mass, times.before, times.after),
+        *(times.lower, times.upper, times.last, times.place, times.mass, times.before, times.after),
         *(starts, ends, final, confidence, CELLS, *arrays),
     )
     if done < n:

@@ -46,13 +46,16 @@ class Times:
     before: Floats
     after: Floats
     holes: Mask  # rows with an impossible instant inside
+    last: Ints  # the upper bounds as they were given
 
     def __len__(self) -> int:
         return len(self.lower)
 
     def __getitem__(self, rows: Any) -> Times:
         tables = (self.mass, self.before, self.after)
-        return Times(self.lower[rows], self.upper[rows], self.place[rows], *tables, self.holes[rows])
+        return Times(
+            self.lower[rows], self.upper[rows], self.place[rows], *tables, self.holes[rows], self.last[rows]
+        )
 
 
 def times_of(table: pa.Table, query: Resolved, of: Imprecise) -> tuple[Times, list[tuple[Mask, str]]]:
@@ -63,7 +66,9 @@ def times_of(table: pa.Table, query: Resolved, of: Imprecise) -> tuple[Times, li
     ordered = known & (lower <= upper)
     rows = len(lower)
     none = np.empty(0, np.float64)
-    times = Times(lower, upper, np.full(rows, -1, np.int64), none, none, none, np.zeros(rows, np.bool_))
+    times = Times(
+        lower, upper, np.full(rows, -1, np.int64), none, none, none, np.zeros(rows, np.bool_), upper
+    )
     ends = f"an interval that ends before it starts: {quoted(of.upper)} < {quoted(of.lower)}"
     faults = [
         (~lower_good, f"no time in the column {quoted(of.lower)}"),
@@ -109,7 +114,7 @@ def _with_pmf(table: pa.Table, query: Resolved, name: str, times: Times, ordered
             *(weights, lists.offsets.astype(np.int64), given, SUM_OFF),
             *(lower, upper, place, mass, before, after, holes, fair),
         )
-    return Times(lower, upper, place, mass[:used], before[:used], after[:used], holes), fair
+    return Times(lower, upper, place, mass[:used], before[:used], after[:used], holes, times.last), fair
 
 
 def tables(

@@ -363,22 +363,22 @@ def measured(
 
 
 def finals(
-    found: Ints, lists_begin: Ints, lists_end: Ints, listed: Ints, window: int, lower: Ints, upper: Ints, final: Ints,
+    found: Ints, lists_begin: Ints, lists_end: Ints, listed: Ints, window: int, lower: Ints, upper: Ints, given: Ints, final: Ints,
     least: Ints, most: Ints, marks: Ints, event: Ints, gaps: Ints, needs: Ints,
 ) -> None:  # fmt: skip
     """For each match the latest upper bound of its last event and of those that could spoil it."""
     for i in range(len(found)):
-        final[i] = upper[found[i, found.shape[1] - 1]]
+        final[i] = given[found[i, found.shape[1] - 1]]
         count = measured(
             found[i], lists_begin[i], lists_end[i], listed, window, lower, upper, least, most, marks, event, gaps, needs
         )  # fmt: skip
         for k in range(count):
-            final[i] = max(final[i], upper[event[k]])
+            final[i] = max(final[i], given[event[k]])
 
 
 def confidences(
     found: Ints, begin: int, lists_begin: Ints, lists_end: Ints, listed: Ints, window: int,
-    lower: Ints, upper: Ints, place: Ints, mass: Floats, before: Floats, after: Floats,
+    lower: Ints, upper: Ints, given: Ints, place: Ints, mass: Floats, before: Floats, after: Floats,
     starts: Ints, ends: Ints, final: Ints, confidence: Floats, cells: int,
     least: Ints, most: Ints, marks: Ints, event: Ints, gaps: Ints, needs: Ints,
 ) -> int:  # fmt: skip
@@ -408,7 +408,7 @@ def confidences(
     for i in range(begin, len(found)):
         chain = found[i]
         confidence[i] = 0.0
-        final[i] = upper[chain[size - 1]]
+        final[i] = given[chain[size - 1]]
         count = measured(
             chain, lists_begin[i], lists_end[i], listed, window, lower, upper, least, most, marks, event, gaps, needs
         )  # fmt: skip
@@ -417,7 +417,7 @@ def confidences(
         couples = needs[0]
         width = needs[1]
         for k in range(count):
-            final[i] = max(final[i], upper[event[k]])
+            final[i] = max(final[i], given[event[k]])
         points = 1.0  # point matches, at most
         for j in range(size):
             points *= most[j] - least[j] + 1
