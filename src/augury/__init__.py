@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from augury import spark
     from augury.errors import AuguryError, DataError, DataWarning, LimitError, QueryError
     from augury.expr.functions import function
+    from augury.pictures import Picture, plot_matches, plot_strategies
     from augury.query import Query, expand, from_json, sase
 
 __version__ = "0.1.0"
@@ -20,11 +21,14 @@ __all__ = [
     "DataError",
     "DataWarning",
     "LimitError",
+    "Picture",
     "Query",
     "QueryError",
     "expand",
     "from_json",
     "function",
+    "plot_matches",
+    "plot_strategies",
     "sase",
     "spark",
 ]
@@ -34,6 +38,7 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(("AuguryError", "DataError", "DataWarning", "LimitError", "QueryError"), "augury.errors"),
     **dict.fromkeys(("Query", "expand", "from_json", "sase"), "augury.query"),
+    **dict.fromkeys(("Picture", "plot_matches", "plot_strategies"), "augury.pictures"),
     "function": "augury.expr.functions",
     "spark": "augury.spark",
 }
