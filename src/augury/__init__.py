@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from augury import spark
+    from augury.afa_query import Automaton
     from augury.errors import AuguryError, DataError, DataWarning, LimitError, QueryError
     from augury.expr.functions import function
+    from augury.lang.tracing import fn
     from augury.pictures import Picture, plot_matches, plot_strategies
     from augury.query import Query, expand, from_json, sase
 
@@ -18,6 +20,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AuguryError",
+    "Automaton",
     "DataError",
     "DataWarning",
     "LimitError",
@@ -25,6 +28,7 @@ __all__ = [
     "Query",
     "QueryError",
     "expand",
+    "fn",
     "from_json",
     "function",
     "plot_matches",
@@ -40,6 +44,8 @@ _HOMES = {
     **dict.fromkeys(("Query", "expand", "from_json", "sase"), "augury.query"),
     **dict.fromkeys(("Picture", "plot_matches", "plot_strategies"), "augury.pictures"),
     "function": "augury.expr.functions",
+    "Automaton": "augury.afa_query",
+    "fn": "augury.lang.tracing",
     "spark": "augury.spark",
 }
 

@@ -91,7 +91,19 @@ def strategies():
     return ag.plot_strategies(query, LETTERS, time="ts", type="kind")
 
 
+def machine():
+    afa = ag.Automaton(start="q0", final=["q3"], registers={"n": 0, "high": 0.0})
+    afa.arc("q0", "q1", when="change < 0", update={"n": "1"}, id="drop")
+    afa.arc("q1", "q1", when="change < 0", update={"n": "r.n + 1"}, id="further")
+    afa.arc("q1", "q2", when="change > 0 AND e.price > r.high", update={"high": "e.price"})
+    afa.arc("q2", "q1", when="change < -5", id="again", lifetime=(100, None))
+    afa.arc("q1", "q3", when="change > 50", id="leap")
+    afa.epsilon("q2", "q3", when="r.n = 2").window_end("q1", "q3")
+    return afa.query(within=2000).plot()
+
+
 PICTURES = {
+    "machine": machine,
     **{name: (lambda text=text: ag.sase(text).plot()) for name, text in QUERIES.items()},
     "over_series": over_series,
     "in_lanes": in_lanes,

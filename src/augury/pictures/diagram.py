@@ -8,11 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from augury.afa import Machine, Takes
+from augury.afa import Move as Drawn
 from augury.automaton import Absent, Action, Automaton
 from augury.automaton import Arc as Move
 from augury.engines import passes
 from augury.explain.words import arc_name, listed, predicate, register_name, series, state_name
-from augury.expr.printing import quoted
+from augury.expr.printing import quoted, text_of
 from augury.pattern import Pattern, Strategy
 from augury.resolve import Test, without_schema
 
@@ -153,3 +155,56 @@ def _absent(p: Pattern, place: int) -> Arc:
 
 def _condition_of_match(p: Pattern, auto: Automaton, test: Test) -> Arc:
     return Arc(Kind.NOTE, auto.final, None, "a match only if", guards=(_said(p, test),))
+
+
+def of_machine(machine: Machine) -> Diagram:
+    """An automaton as its author drew it: states in the order in which they are reached from the start."""
+    names = [machine.start]
+    for name in names:  # grows as it is walked
+        found = [m.target for m in machine.moves if m.source == name]
+        names += [n for n in dict.fromkeys(found) if n not in names]
+    others = [n for m in machine.moves for n in (m.source, m.target)] + list(machine.final)
+    names += [n for n in dict.fromkeys(others) if n not in names]
+    places = {name: n for n, name in enumerate(names)}
+    labels = all(len(name) <= 3 for name in names)
+    states = tuple(
+        State(
+            label=name if labels else str(n),
+            title=": ".join(filter(None, [quoted(name), _role(name, machine)])),
+            final=name in machine.final,
+            start=n == 0,
+        )
+        for n, name in enumerate(names)
+    )
+    about = [f"{quoted(name)} starts at {value!r}" for name, value in machine.registers]
+    if machine.within is not None:
+        about.append(f"within {machine.within}")
+    return Diagram(states, tuple(_moved(m, places) for m in machine.moves), tuple(about))
+
+
+def _role(name: str, machine: Machine) -> str:
+    said = ["the start"] if name == machine.start else []
+    return " and ".join([*said, *(["final"] if name in machine.final else [])])
+
+
+def _moved(move: Drawn, places: dict[str, int]) -> Arc:
+    source, target = places[move.source], places[move.target]
+    words = {Takes.EPSILON: "takes no event", Takes.WINDOW_END: "when the window has passed"}.get(
+        move.takes, ""
+    )
+    if not words and move.when is None:
+        words = "any event"
+    if move.low is not None or move.high is not None:
+        since = "" if move.low is None else f"from {move.low}"
+        until = "" if move.high is None else f"before {move.high}"
+        words = ", ".join(filter(None, [words, " ".join(filter(None, [since, until]))]))
+    kind = Kind.SILENT if move.takes is not Takes.EVENT else Kind.TAKE if source == target else Kind.MOVE
+    return Arc(
+        kind,
+        source,
+        target,
+        quoted(move.id),
+        guards=() if move.when is None else (text_of(move.when.expr),),
+        updates=tuple(f"{quoted(name)} := {text_of(w.expr)}" for name, w in move.updates),
+        words=words,
+    )

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from augury.errors import QueryError
+
 AUTO = "auto"
 
 
@@ -58,7 +60,13 @@ ENGINES = (
     ),
 )
 
-PLANS = (AUTO, *(e.plan for e in ENGINES))
+# Plans of other languages, and what they are for.
+ELSEWHERE = {
+    "can": "automata: each subsequence's configurations are embedded in one run",
+    "restart": "automata in a matcher: what is kept is computed anew when an arc changes",
+}
+
+PLANS = (AUTO, *(e.plan for e in ENGINES), *ELSEWHERE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +89,8 @@ def engine_of(plan: str) -> Engine:
 
 def choose(plan: str = AUTO) -> Choice:
     """The plan that a call of `match` runs, of those that can do what was asked."""
+    if plan in ELSEWHERE:
+        raise QueryError(f'plan="{plan}" is for {ELSEWHERE[plan]}', hint='use plan="auto", or "eager"')
     if plan != AUTO:
         return Choice(plan, f'plan="{plan}" was asked for')
     chosen = next(e for e in ENGINES if e.baseline is None)
