@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from augury.expr.functions import function
     from augury.lang.tracing import fn
     from augury.pictures import Picture, plot_matches, plot_strategies
-    from augury.query import Query, expand, from_json, sase
+    from augury.query import Query, expand, from_json, point_matches, sase
 
 __version__ = "0.1.0"
 
@@ -33,6 +33,7 @@ __all__ = [
     "function",
     "plot_matches",
     "plot_strategies",
+    "point_matches",
     "sase",
     "spark",
 ]
@@ -41,8 +42,8 @@ __all__ = [
 # the command line may take to show its help. A name that is its own home is a module.
 _HOMES = {
     **dict.fromkeys(("AuguryError", "DataError", "DataWarning", "LimitError", "QueryError"), "augury.errors"),
-    **dict.fromkeys(("Query", "expand", "from_json", "sase"), "augury.query"),
     **dict.fromkeys(("Picture", "plot_matches", "plot_strategies"), "augury.pictures"),
+    **dict.fromkeys(("Query", "expand", "from_json", "point_matches", "sase"), "augury.query"),
     "function": "augury.expr.functions",
     "Automaton": "augury.afa_query",
     "fn": "augury.lang.tracing",

@@ -60,8 +60,43 @@ ENGINES = (
     ),
 )
 
+# Of queries over imprecise times.
+UNCERTAIN = (
+    Engine(
+        "sorted",
+        "slot after slot in the pattern's order, each from its own buffer",
+        merges=False,
+        shares=False,
+        generates=False,
+    ),
+    Engine(
+        "selective",
+        "slot after slot, the rarest first",
+        merges=False,
+        shares=False,
+        generates=False,
+    ),
+    Engine(
+        "any_state",
+        "events as they come; a run begins at any component and binds any other",
+        merges=False,
+        shares=False,
+        generates=False,
+        baseline="it holds runs without a beginning; it is there to compare with",
+    ),
+    Engine(
+        "point",
+        "every event is expanded to its points, and point matches are collapsed",
+        merges=False,
+        shares=False,
+        generates=False,
+        baseline="it lists point matches; it is there to compare with",
+    ),
+)
+
 # Plans of other languages, and what they are for.
 ELSEWHERE = {
+    **{e.plan: f"imprecise times, time=(lower, upper): {e.how}" for e in UNCERTAIN},
     "can": "automata: each subsequence's configurations are embedded in one run",
     "restart": "automata in a matcher: what is kept is computed anew when an arc changes",
 }
