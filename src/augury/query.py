@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from augury.explain import Explanation
+    from augury.pictures.diagram import Diagram
     from augury.runtime.options import Options
     from augury.runtime.program import Program
 
@@ -86,6 +87,11 @@ class Query(Asking):
         from augury.explain import explain
 
         return explain(self._pattern, data, options, kernel=kernel)
+
+    def _diagram(self) -> Diagram:
+        from augury.pictures.diagram import of_pattern
+
+        return of_pattern(self._pattern)
 
     @property
     def _source(self) -> str:
