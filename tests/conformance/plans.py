@@ -22,6 +22,7 @@ from augury.expr.types import INT64_MAX
 from augury.match.compressed import QUERY
 from augury.match.gather import rows_of_table
 from augury.match.identity import value_digests
+from augury.pattern import Strategy
 from augury.runtime.matcher import Matcher
 from augury.runtime.options import Options
 from augury.runtime.slices import Sliced
@@ -42,15 +43,18 @@ class Plan:
     name: str
     match: Match
     covers: Callable[[ag.Query, str], bool] = _everything  # (query, output)
+    uncertain: bool = False  # whether it is for imprecise times, and for them alone
 
 
-def in_process(name: str, covers: Callable[[ag.Query, str], bool] = _everything) -> Plan:
+def in_process(
+    name: str, covers: Callable[[ag.Query, str], bool] = _everything, *, uncertain: bool = False
+) -> Plan:
     """A plan of `Query.match`."""
 
     def match(query: ag.Query, table: Any, **arguments: Any) -> pa.Table:
         return query.match(table, plan=name, **arguments)
 
-    return Plan(name, match, covers)
+    return Plan(f"{name}, uncertain" if uncertain else name, match, covers, uncertain)
 
 
 def in_slices(rows: int) -> Plan:
@@ -83,7 +87,9 @@ def in_slices(rows: int) -> Plan:
     return Plan(f"eager in slices of {rows}", match)
 
 
-def as_it_comes(name: str) -> Plan:
+def as_it_comes(
+    name: str, covers: Callable[[ag.Query, str], bool] = _everything, *, uncertain: bool = False
+) -> Plan:
     """A matcher: events in some order, punctuations in between, and its state stored and read back after each."""
 
     def match(query: ag.Query, events: Any, **arguments: Any) -> pa.Table:
@@ -91,7 +97,8 @@ def as_it_comes(name: str) -> Plan:
         rng = random.Random(table.num_rows)
         given = {**arguments, "plan": name}
         m = query.matcher(table.schema, **given)
-        times = table.column(arguments["time"]).to_pylist()
+        time = arguments["time"]
+        times = table.column(time if isinstance(time, str) else time[0]).to_pylist()
         cuts = sorted(
             rng.sample(sorted({t for t in times if t is not None}), k=min(3, len({*times} - {None})))
         )
@@ -120,10 +127,11 @@ def as_it_comes(name: str) -> Plan:
             told[b"augury.bad_rows"] = str(m.stats["bad_rows"]).encode()
         return result.replace_schema_metadata(told)
 
-    return Plan(f"{name} as it comes", match)
+    said = f"{name} as it comes"
+    return Plan(f"{said}, uncertain" if uncertain else said, match, covers, uncertain=uncertain)
 
 
-def in_micro_batches() -> Plan:
+def in_micro_batches(name: str, *, uncertain: bool = False) -> Plan:
     """What Spark's stateful operator does, but for Spark: shards of buckets, whose bytes are stored between micro-batches,
     events that are out of order by no more than the watermark allows, and buckets that are only looked at when due.
     """
@@ -131,7 +139,7 @@ def in_micro_batches() -> Plan:
     def match(query: ag.Query, events: Any, **arguments: Any) -> pa.Table:
         table = as_table(events)
         rng = random.Random(table.num_rows)
-        program = query._program(table.schema, Options(**{**arguments, "plan": "eager"}))
+        program = query._program(table.schema, Options(**{**arguments, "plan": name}))
         shard = Shard(program, table.schema, chained=False)
         faulty, said = bad_rows(table, program)
         if faulty is not None:
@@ -166,7 +174,9 @@ def in_micro_batches() -> Plan:
         for number in range(shards):
             if due[number].min() < NEVER:
                 found += shard.step(stores[number], due[number], {}, frontier).changes
-        if INT64_MAX in times:  # no punctuation is later than that
+        if (
+            INT64_MAX in times or program.unending() is not None
+        ):  # no punctuation is later than that, or late enough
             stored = [state for store in stores for state in store.values()]
             found += [Matcher(program, table.schema, state=state).close() for state in stored]
         told = {}
@@ -178,7 +188,7 @@ def in_micro_batches() -> Plan:
             return program.gives.empty_table().replace_schema_metadata(told)
         return pa.concat_tables(found).drop_columns(["op"]).replace_schema_metadata(told)
 
-    return Plan("in micro-batches", match, _ends)
+    return Plan(f"{name} in micro-batches", match, uncertain=uncertain)
 
 
 class _Dictionary(dict[int, bytes]):
@@ -186,11 +196,6 @@ class _Dictionary(dict[int, bytes]):
         self[bucket] = state
 
     remove = dict.pop
-
-
-def _ends(query: ag.Query, output: str) -> bool:
-    """Whether a stream, which has no end, ever knows: the longest without WITHIN is known at the end alone."""
-    return output != "longest" or query.pattern.within is not None
 
 
 def _instants(table: pa.Table, program: Any) -> list[int]:
@@ -208,23 +213,42 @@ def compiled() -> Plan:
     return Plan("compiled", match)
 
 
+def _of_singletons(query: ag.Query, _output: str) -> bool:
+    """What the lazy plans cover."""
+    pattern = query.pattern
+    return not any(c.kleene for c in pattern.positives) and pattern.strategy in (Strategy.ANY, Strategy.NEXT)
+
+
 DEFINITION = in_process("definition")
 PLANS = (
     DEFINITION,
     in_process("eager"),
     in_process("eager-unmerged"),
     in_process("backtrack"),
+    in_process("lazy-chain", _of_singletons),
+    in_process("lazy-tree", _of_singletons),
     in_slices(3),
     as_it_comes("eager"),
+    as_it_comes("lazy-tree", _of_singletons),
 )
 """All of them; the definition is first, and judges the others."""
-STREAM = in_micro_batches()
+STREAM = in_micro_batches("eager")
 """What it does beside a matcher hangs on no law: the corpus and seeded cases are enough for it."""
+
+UNCERTAIN = (
+    *(
+        in_process(name, uncertain=True)
+        for name in ("definition", "auto", "sorted", "selective", "any_state", "point")
+    ),
+    as_it_comes("auto", uncertain=True),
+    in_micro_batches("auto", uncertain=True),
+)
+"""Those for imprecise times."""
 
 
 def plan_named(name: str) -> Plan:
     """One of them, or one that is asked for by its name alone: slices of any number of rows, or compiled kernels."""
-    known = {plan.name: plan for plan in (*PLANS, compiled())}
+    known = {plan.name: plan for plan in (*PLANS, *UNCERTAIN, compiled())}
     slices, _, rows = name.rpartition(" ")
     if slices == "eager in slices of" and rows.isdecimal() and int(rows) > 0:
         return in_slices(int(rows))

@@ -125,10 +125,13 @@ class Program(Protocol):
     def bad_rows(self, named: Callable[[str], str]) -> str:
         """The same as SQL that is never null."""
 
-    def lags(self) -> dict[str, int]:
-        """The result's columns with times that have a bound: by how many instants these lie before the frontier at most
-        where rows are reported when they are certain.
+    def lags(self) -> dict[str, int | None]:
+        """The result's columns of times: by how many instants they may lie before the frontier in rows that are still to
+        be reported, each when it is certain; None: nobody knows.
         """
+
+    def unending(self) -> str | None:
+        """What makes all rows wait for the end of the stream; None where they are certain before."""
 
     def condition(self, named: Callable[[str], str]) -> str | None:
         """SQL that is true of every row that can count; None where that may be any row."""

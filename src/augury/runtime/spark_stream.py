@@ -9,6 +9,8 @@ drops none. Only methods of DataFrames are called, so that a session behind Spar
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 OBSERVED = "augury"  # and a number: the name under which a query's progress has its counts
 BUCKETS = 16  # of a shard
 LAG = "augury.lag"  # in a column's metadata: microseconds by which times of it may lie before the watermark
+_UNKNOWN = -1
 _WATERMARK = "spark.watermarkDelayMs"  # Spark's own, in the same place
 _STORE = "spark.sql.streaming.stateStore.providerClass"
 _HDFS, _ROCKS = (
@@ -51,6 +54,14 @@ def match_stream(program_of: ProgramOf, df: DataFrame, options: Options) -> Data
     schema = arrow_schema(df.schema)
     gives_late = _gives_late(options)
     program = program_of(schema, replace(options, on_late=None, control=None, lateness=None))
+    waits = program.unending()
+    if waits is not None:
+        raise QueryError(
+            f"{waits}: no row would ever be certain, for a stream has no end",
+            hint="add WITHIN, or match what has been stored"
+            if "WITHIN" in waits
+            else "leave it out, or match what has been stored",
+        )
     carried = schema.names if gives_late else list(program.reads)
     events = pa.schema([schema.field(name) for name in carried])
     _check_readable(events, df, gives_late=gives_late)
@@ -151,8 +162,10 @@ def _with_watermark(
     metadata = df.schema[name].metadata or {}
     type_ = program.columns.types[name]
     arrow = arrow_schema(df.schema).field(name).type
-    if options.lateness is not None:
-        late = span(options.lateness, "lateness", type_, name)
+    late = None if options.lateness is None else span(options.lateness, "lateness", type_, name)
+    if LAG in metadata and _has_operator(df):
+        return rows, _lag(metadata[LAG], late, arrow, name)
+    if late is not None:
         if _WATERMARK in metadata:
             raise QueryError(
                 f"the time column {quoted(name)} has a watermark already, and lateness= would be another",
@@ -165,12 +178,27 @@ def _with_watermark(
         return rows, None
     if _WATERMARK in metadata:
         return rows, None
-    if LAG in metadata:
-        return rows, int(metadata[LAG])
     raise QueryError(
         f"the time column {quoted(name)} of this stream has no watermark, so no match would ever be certain",
         hint=f"say how late an event may come: {_remedy(name, arrow)}",
     )
+
+
+def _has_operator(df: DataFrame) -> bool:
+    """Whether a query's operator is in this very plan: what a query made may also have been stored, metadata and all."""
+    with contextlib.redirect_stdout(io.StringIO()) as told:
+        df.explain()
+    return "TransformWithState" in told.getvalue()
+
+
+def _lag(known: int, late: int | None, type_: pa.DataType, name: str) -> int:
+    """By how many microseconds times that a query made lie behind the watermark."""
+    if known == _UNKNOWN and late is None:
+        raise QueryError(
+            f"by how much the times in {quoted(name)} may lie before the watermark, the query that made them cannot tell",
+            hint=f"say it: {_remedy(name, type_)}",
+        )
+    return max(known, 0) + (late or 0) * microseconds(type_)
 
 
 def _remedy(name: str, type_: pa.DataType) -> str:
@@ -187,7 +215,7 @@ def _with_lags(schema: Any, program: Program, lag: int, one: int) -> Any:
     if program.options.speculates:  # its rows are changes, and no events
         return schema
     for name, behind in program.lags().items():
-        schema[name].metadata = {LAG: lag + behind * one}
+        schema[name].metadata = {LAG: _UNKNOWN if behind is None else lag + behind * one}
     return schema
 
 

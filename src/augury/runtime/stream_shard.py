@@ -92,7 +92,7 @@ class Shard:
         after = m.stats
         for name in COUNTED:
             done.counts[name] += after[name] - before[name]
-        if after["waiting_events"] or after["partitions"]:
+        if any(after.get(name) for name in ("buffered_events", "live_runs", "partitions")):
             store.put(bucket, m.state())
             due[bucket] = NEVER if m.due is None else m.due
         else:
