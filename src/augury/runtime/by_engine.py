@@ -84,6 +84,7 @@ class Engine:
             evaluation = make(fast=True)
             made = into(evaluation)
         self.measures.add(evaluation.measures)
+        evaluation.finished()
         return made
 
     def _evaluation(
