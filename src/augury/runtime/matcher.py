@@ -21,7 +21,7 @@ import pyarrow as pa
 from augury.errors import DataError, DataWarning, QueryError, one_line
 from augury.expr.columns import from_arrow
 from augury.expr.printing import quoted
-from augury.expr.types import INT64_MAX, Type, storage
+from augury.expr.types import INT64_MAX, INT64_MIN, Type, storage
 from augury.match.gather import no_rows, rows_of_table
 from augury.match.identity import value_digests
 from augury.runtime.changes import OP, changes_of
@@ -73,11 +73,12 @@ class Matcher:
         if not table.num_rows:
             return self._changes([])
         self.counts["events"] += table.num_rows
+        self._received(table)
         self.waiting.append(table)
         if self.ahead == 0:
             return self._changes([])
         released = self._released(self._horizon())
-        return self._changes(self.core.step(released, self.frontier) if released.num_rows else [])
+        return self._changes(self.core.step(released, self._passed()) if released.num_rows else [])
 
     def retract(self, data: Any) -> pa.Table:
         """Earlier events did not happen. Each row takes back one: of equal ones, in what the query reads, any."""
@@ -94,12 +95,15 @@ class Matcher:
         self.waiting = stays
         self.counts["retracted"] += table.num_rows - int(unknown.sum())
         released = rows_of_table(table, np.flatnonzero(~waits & ~unknown))
-        return self._changes(self._revising().retract(released, self.frontier) if released.num_rows else [])
+        return self._changes(self._revising().retract(released, self._passed()) if released.num_rows else [])
 
     def advance(self, t: Any) -> pa.Table:
         """No event before `t` comes any more: the matches that are certain now."""
+        return self.advance_to(self._instant(t))
+
+    def advance_to(self, frontier: int) -> pa.Table:
+        """`advance`, by the instant itself, which may lie beyond what the time column holds."""
         self._check_open()
-        frontier = self._instant(t)
         if self.frontier is not None and frontier <= self.frontier:
             return self._changes([])
         self.frontier = frontier
@@ -121,6 +125,17 @@ class Matcher:
         return pack(header, [written_events(self.waiting, self.reads), *sections])
 
     @property
+    def due(self) -> int | None:
+        """The first instant at which a punctuation makes something known or forgotten, though no event comes.
+
+        None: none does. What comes before it may be left out.
+        """
+        ahead = self.ahead or 0  # what is released at once does not wait
+        waiting = [int(self._times(table).min()) - ahead + 1 for table in self.waiting if table.num_rows]
+        first = min([*waiting, self.core.due])
+        return None if first >= INT64_MAX else first
+
+    @property
     def stats(self) -> dict[str, int]:
         """How much is kept, and what has been counted so far."""
         waiting = sum(t.num_rows for t in self.waiting)
@@ -135,6 +150,9 @@ class Matcher:
         }
 
     # -------------------------------------------------------------- events that come
+
+    def _received(self, table: pa.Table) -> None:
+        """Events have come that will be matched: for languages that look at more than their core does."""
 
     def _check_open(self) -> None:
         if self.closed:
@@ -239,6 +257,10 @@ class Matcher:
             return 0
         clock = self.program.clock
         return span(speculate, "speculate", self.program.columns.types[clock], clock)
+
+    def _passed(self) -> int:
+        """The latest punctuation; before any, the beginning of time."""
+        return INT64_MIN if self.frontier is None else self.frontier
 
     def _horizon(self) -> int | None:
         """The instant before which events are released; None: all are."""
