@@ -14,7 +14,7 @@ import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +27,12 @@ from augury.expr.types import INT64_MAX, INT64_MIN
 from augury.match.rows import taken
 from augury.pattern import Pattern, Strategy
 from augury.resolve import Resolved
-from augury.runtime.by_definition import Definition
 from augury.runtime.by_engine import Engine
+from augury.schema import Columns
 from augury.semantics.sase import key_value
+
+if TYPE_CHECKING:
+    from augury.runtime.program import Evaluator, Program
 
 SLICE = 1 << 20  # events of a buffer: some 100 MB with what is computed of them
 
@@ -93,9 +96,9 @@ def partition_columns(query: Resolved) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*query.roles.key, *tests)))
 
 
-def values_of(column: pa.ChunkedArray, query: Resolved, name: str) -> list[Any]:
+def values_of(column: pa.ChunkedArray, columns: Columns, name: str) -> list[Any]:
     """A column's values as those of a key are compared."""
-    return [key_value(v) for v in physical_values(column, query.columns.types[name])]
+    return [key_value(v) for v in physical_values(column, columns.types[name])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +123,15 @@ class Sliced:
     With `groups` the tables are in order of group and time. Their events are let go group by group.
     """
 
-    def __init__(self, engine: Engine | Definition, rows: int = SLICE, groups: Groups | None = None) -> None:
+    def __init__(
+        self, program: Program, engine: Evaluator, rows: int = SLICE, groups: Groups | None = None
+    ) -> None:
         self.engine = engine
         self.groups = groups
-        self.query = engine.query
-        self.columns = partition_columns(engine.query)
-        plan = engine.how.plan if isinstance(engine, Engine) else "definition"
-        self.cutting = cutting(engine.query, engine.output, plan)
+        self.clock = program.clock
+        self.types = program.columns
+        self.columns = program.partition
+        self.cutting = program.cutting()
         self.least = rows
         self.room = rows
         self.waiting: list[pa.Table] = []
@@ -188,15 +193,17 @@ class Sliced:
     def _slice(self, held: pa.Table, until: int | None) -> tuple[pa.Table, pa.Table]:
         """The matches from where the last slice ended up to this time, and the events, without those used up."""
         engine, after = self.engine, INT64_MIN if self.begun is None else self.begun + 1
-        assert isinstance(engine, Engine)
         end = INT64_MAX if until is None else until
         if self.groups is not None and self.groups.owned is not None:
             first, last = self.groups.owned[int(self._groups(held.slice(0, 1))[0])]
             after, end = max(after, first), min(end, last)
+        if self.cutting.cut is Cut.NOWHERE:
+            return engine.whole(self._events(held)), held
         if self.cutting.cut is Cut.FIRST:
             return engine.whole(self._events(held), Share(starts=(after, end))), held
         if self.cutting.cut is Cut.GREEDY:
             assert self.groups is None, "what is behind the last match is told for one partition"
+            assert isinstance(engine, Engine), "only an evaluation tells where its last match ends"
             return engine.evaluated(held, Share(ends=(INT64_MIN, end)), self._greedy)
         return engine.whole(self._events(held), Share(ends=(after, end))), held
 
@@ -211,8 +218,8 @@ class Sliced:
         return engine.rows(evaluation, [chosen]), held
 
     def _times(self, table: pa.Table) -> npt.NDArray[np.int64]:
-        time = self.query.roles.time
-        return np.asarray(from_arrow(table.column(time), self.query.columns.types[time]).values, np.int64)
+        time = from_arrow(table.column(self.clock), self.types.types[self.clock])
+        return np.asarray(time.values, np.int64)
 
     # -------------------------------------------------------------- where partitions begin and end
 
@@ -226,7 +233,7 @@ class Sliced:
         return table if self.groups is None else table.drop_columns([self.groups.column])
 
     def _value(self, table: pa.Table, row: int) -> tuple[Any, ...]:
-        return tuple(values_of(table.column(c).slice(row, 1), self.query, c)[0] for c in self.columns)
+        return tuple(values_of(table.column(c).slice(row, 1), self.types, c)[0] for c in self.columns)
 
     def _first_like(self, table: pa.Table, row: int) -> int:
         """Where the partition of the table's last row begins: its rows are together at the end."""

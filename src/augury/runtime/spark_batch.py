@@ -16,17 +16,14 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from augury.errors import QueryError
-from augury.expr.functions import called
 from augury.expr.printing import quoted
-from augury.pattern import Pattern, Strategy
-from augury.resolve import Resolved
-from augury.runtime.slices import Cut, Groups, partition_columns
-from augury.runtime.slices import cutting as cutting_of
-from augury.runtime.spark_filter import needed
+from augury.runtime.options import Options
+from augury.runtime.program import Program
+from augury.runtime.slices import Cut, Groups
 from augury.runtime.spark_layout import by_partition, by_time, clock_of, stretches
 from augury.runtime.spark_types import UNREADABLE, arrow_schema, spark_schema
 from augury.runtime.spark_worker import Task
-from augury.runtime.table import Options, met
+from augury.runtime.table import ProgramOf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,7 +32,7 @@ BAD_ROWS = "augury.bad_rows"
 _observed: WeakKeyDictionary[DataFrame, Any] = WeakKeyDictionary()
 
 
-def match_frame(pattern: Pattern, df: DataFrame, options: Options) -> DataFrame:
+def match_frame(program_of: ProgramOf, df: DataFrame, options: Options) -> DataFrame:
     """The result of a query over a DataFrame, as a DataFrame that has not been computed yet."""
     if df.isStreaming:
         raise QueryError(
@@ -43,24 +40,16 @@ def match_frame(pattern: Pattern, df: DataFrame, options: Options) -> DataFrame:
             hint="match what has been stored: spark.read instead of spark.readStream",
         )
     schema = arrow_schema(df.schema)
-    query, gives = met(pattern, schema, options)
-    _check_readable(query, schema, df)
-    reads = pa.schema([schema.field(name) for name in query.reads])
+    program = program_of(schema, options)
+    _check_readable(program, schema, df)
+    reads = pa.schema([schema.field(name) for name in program.reads])
     names = {name: f"c{place}" for place, name in enumerate(schema.names)}
     rows = df.toDF(*names.values()).selectExpr(
         *(_plain(names[n], df.schema[n].dataType) for n in reads.names)
     )
-    rows, observed = _that_count(rows, query, options, names.__getitem__)
-    rows, groups = _laid_out(rows, query, options, names, reads)
-    task = Task(
-        query=query,
-        reads=reads,
-        gives=gives,
-        options=options,
-        functions=called((*pattern.predicates, *(i.expr for i in pattern.returns or ()))),
-        groups=groups,
-    )
-    result = rows.mapInArrow(task, spark_schema(gives))
+    rows, observed = _that_count(rows, program, names.__getitem__)
+    rows, groups = _laid_out(rows, program, names, reads)
+    result = rows.mapInArrow(Task(program, reads, groups), spark_schema(program.gives))
     if observed is not None:
         _observed[result] = observed
     return result
@@ -77,13 +66,13 @@ def bad_rows_of(result: DataFrame) -> int:
 
 
 def _laid_out(
-    rows: DataFrame, query: Resolved, options: Options, names: dict[str, str], reads: pa.Schema
+    rows: DataFrame, program: Program, names: dict[str, str], reads: pa.Schema
 ) -> tuple[DataFrame, Groups | None]:
     """The rows over tasks, and in which order they come there."""
-    time = names[query.roles.time]
-    clock = clock_of(time, reads.field(query.roles.time).type)
-    cutting = cutting_of(query, options.output, options.plan)
-    partition = [names[name] for name in partition_columns(query)]
+    time = names[program.clock]
+    clock = clock_of(time, reads.field(program.clock).type)
+    cutting = program.cutting()
+    partition = [names[name] for name in program.partition]
     mark = "mark"
     while mark in reads.names:
         mark += "_"
@@ -99,7 +88,7 @@ def _laid_out(
     return rows.repartition(1).sortWithinPartitions(time), None
 
 
-def _check_readable(query: Resolved, schema: pa.Schema, df: DataFrame) -> None:
+def _check_readable(query: Program, schema: pa.Schema, df: DataFrame) -> None:
     for name in query.reads:
         if schema.field(name).type == UNREADABLE:
             raise QueryError(
@@ -116,21 +105,21 @@ def _plain(name: str, type_: Any) -> str:
     return name
 
 
-def _that_count(rows: DataFrame, query: Resolved, options: Options, named: Any) -> tuple[DataFrame, Any]:
-    """Without the rows that cannot count, and what observes how many have no time and are dropped.
+def _that_count(rows: DataFrame, program: Program, named: Any) -> tuple[DataFrame, Any]:
+    """Without the rows that cannot count, and what observes how many are bad input and are dropped.
 
     Where those are not to be dropped they stay, for a worker must meet them and say so.
     """
-    time = named(query.roles.time)
+    bad = program.bad_rows(named)
     observed = None
-    if options.bad_rows == "drop":
+    if program.options.bad_rows == "drop":
         functions, observation = api_of(rows)
         observed = observation()
-        rows = rows.observe(observed, functions.expr(f"count_if({time} IS NULL)").alias(BAD_ROWS))
-        rows = rows.filter(f"{time} IS NOT NULL")
-    conditions = [condition for condition in (needed(query, named), _partitioned(query, named)) if condition]
-    if conditions:
-        rows = rows.filter(f"{time} IS NULL OR ({' AND '.join(f'({c})' for c in conditions)})")
+        rows = rows.observe(observed, functions.expr(f"count_if({bad})").alias(BAD_ROWS))
+        rows = rows.filter(f"NOT ({bad})")
+    condition = program.condition(named)
+    if condition:
+        rows = rows.filter(f"({bad}) OR ({condition})")
     return rows, observed
 
 
@@ -147,10 +136,3 @@ def api_of(known: DataFrame | SparkSession) -> tuple[Any, Any]:
     from pyspark.sql import Observation, functions
 
     return functions, Observation
-
-
-def _partitioned(query: Resolved, named: Any) -> str | None:
-    """Events with a null or a NaN in an [attr] are in no partition."""
-    if query.pattern.strategy is Strategy.STRICT:
-        return None
-    return " AND ".join(f"{named(name)} IS NOT NULL" for name in query.pattern.partition) or None

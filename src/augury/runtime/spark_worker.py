@@ -10,55 +10,55 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from augury.errors import DataError
-from augury.expr.functions import UserFunction, register
-from augury.resolve import Resolved
+from augury.expr.functions import register
 from augury.runtime.by_engine import Engine
+from augury.runtime.program import Fault, Program
 from augury.runtime.room import Room
 from augury.runtime.slices import Groups, Sliced
 from augury.runtime.spark_types import held
-from augury.runtime.table import Options, engine_of, no_time
 
 BATCH = 10_000  # rows of a batch that goes back, as many as Spark itself sends
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """All that a worker must know: a query that has met its data, and how its rows come and go."""
+    """All that a worker must know: a program, and how its rows come and go."""
 
-    query: Resolved
+    program: Program
     reads: pa.Schema  # the columns of the rows that come, under their own names
-    gives: pa.Schema  # the columns of the result
-    options: Options
-    functions: tuple[UserFunction, ...]  # registered ones that the query calls
     groups: Groups | None  # the rows come by a mark in a last column; else by partition and time
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The matches of one task's rows."""
-        for function in self.functions:
+        for function in self.program.functions:
             register(function)
-        engine = engine_of(self.query, self.gives, self.options)
-        sliced = Sliced(engine, groups=self.groups)
-        for table in self._with_times(batches):
+        engine = self.program.evaluator()
+        sliced = Sliced(self.program, engine, groups=self.groups)
+        for table in self._good(batches):
             yield from _given(engine, sliced.feed(table))
         yield from _given(engine, sliced.close())
 
-    def _with_times(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-        """The rows; once one has no time there are none any more, but all such are counted."""
-        name = self.query.roles.time
+    def _good(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+        """The rows; once one is bad input there are none any more, but all such are counted."""
         schema = self.reads
         if self.groups is not None:
             schema = schema.append(pa.field(self.groups.column, pa.int64()))
-        bad = 0
+        bad: dict[str, list[Fault]] = {}
         for batch in batches:
             table = named(batch, schema)
-            bad += table.column(name).null_count
+            for fault in self.program.faults(table):
+                bad.setdefault(fault.said, []).append(fault)
             if not bad:
                 yield table
         if bad:
-            raise DataError(f'{no_time(bad, name)}; mend them, or drop them with bad_rows="drop"')
+            said = "; ".join(
+                str(Fault(np.concatenate([f.rows for f in faults]), what)) for what, faults in bad.items()
+            )
+            raise DataError(f'{said}; mend them, or drop them with bad_rows="drop"')
 
 
 def named(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
