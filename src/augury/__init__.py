@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from augury import spark
+    from augury.cesar import Expression, stream
     from augury.errors import AuguryError, DataError, DataWarning, LimitError, QueryError
     from augury.expr.functions import function
     from augury.query import Query, expand, from_json, sase
+    from augury.query_set import QuerySet
 
 __version__ = "0.1.0"
 
@@ -19,14 +21,17 @@ __all__ = [
     "AuguryError",
     "DataError",
     "DataWarning",
+    "Expression",
     "LimitError",
     "Query",
     "QueryError",
+    "QuerySet",
     "expand",
     "from_json",
     "function",
     "sase",
     "spark",
+    "stream",
 ]
 
 # Where the names live. They are imported when they are first asked for: NumPy and Arrow take longer to load than
@@ -34,6 +39,8 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(("AuguryError", "DataError", "DataWarning", "LimitError", "QueryError"), "augury.errors"),
     **dict.fromkeys(("Query", "expand", "from_json", "sase"), "augury.query"),
+    **dict.fromkeys(("Expression", "stream"), "augury.cesar"),
+    "QuerySet": "augury.query_set",
     "function": "augury.expr.functions",
     "spark": "augury.spark",
 }

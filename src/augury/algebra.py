@@ -94,7 +94,9 @@ class Iterate:
     right: Node
     on: Text | None
     step: Node  # over a Hole
-    init: tuple[tuple[str, str], ...]  # (x, the attribute of the left operand that is x.last in the first round)
+    init: tuple[
+        tuple[str, str], ...
+    ]  # (x, the attribute of the left operand that is x.last in the first round)
 
 
 Node = Base | Hole | Where | Project | Rename | Extend | Union | Then | Iterate
@@ -158,6 +160,29 @@ def bases(node: Node) -> Iterator[Base]:
         case Union() | Then() | Iterate():
             yield from bases(node.left)
             yield from bases(node.right)
+
+
+def texts(node: Node) -> Iterator[Text]:
+    """All expressions in it."""
+    match node:
+        case Where():
+            yield from texts(node.arg)
+            yield node.condition
+        case Project() | Rename():
+            yield from texts(node.arg)
+        case Extend():
+            yield from texts(node.arg)
+            yield from (text for _, text in node.values)
+        case Union():
+            yield from texts(node.left)
+            yield from texts(node.right)
+        case Then() | Iterate():
+            yield from texts(node.left)
+            yield from texts(node.right)
+            if node.on is not None:
+                yield node.on
+            if isinstance(node, Iterate):
+                yield from texts(node.step)
 
 
 # ------------------------------------------------------------------ what can be wrong with names

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from augury import algebra
+from augury.asking import Asking
 from augury.errors import QueryError
 from augury.expr.printing import quoted
 
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-class Expression:
+    from augury.explain import Explanation
+    from augury.runtime.cesar import Streams
+    from augury.runtime.options import Options
+
+
+class Expression(Asking):
     """A stream made of streams. Make one with `ag.stream`; it never changes, and every method gives a new one.
 
     >>> S = stream("Stock")
@@ -51,6 +59,32 @@ class Expression:
     def __hash__(self) -> int:
         return hash(self._node)
 
+    @property
+    def _algebra(self) -> algebra.Node:
+        return self._node
+
+    @property
+    def _types(self) -> frozenset[str]:
+        return frozenset(base.type for base in algebra.bases(self._node))
+
+    def _program(self, schema: pa.Schema, options: Options) -> Streams:
+        from augury.runtime.cesar import program_of
+
+        if self._in_step:
+            raise QueryError("what a step is applied to is no query", hint="match the whole expression")
+        return program_of(self._node, schema, options)
+
+    def _explained(self, data: Any, options: Options, *, kernel: bool) -> Explanation:
+        from augury.explain.cesar import explain
+
+        return explain(self._node, data, options, kernel=kernel)
+
+    def to_json(self) -> str:
+        """The expression as JSON text: its operators, their texts and the values of parameters, nothing that runs."""
+        from augury.cesar_json import written
+
+        return written(self._node)
+
     # -------------------------------------------------------------- one operand
 
     def where(self, condition: str, /, **params: Any) -> Expression:
@@ -68,14 +102,14 @@ class Expression:
 
     def project(self, *names: str) -> Expression:
         """The events with these attributes alone, and their times: π."""
-        checked = tuple(_plain(n) for n in names)
+        checked = tuple(_name(n) for n in names)
         algebra.check_project(checked, self.attributes)
         return self._with(algebra.Project(self._node, checked))
 
     def rename(self, names: Mapping[str, str] | None = None, /, **more: str) -> Expression:
         """The events with attributes renamed, `old="new"`, all at once: ρ. A mapping takes names of any form."""
         given = {**(names or {}), **more}
-        pairs = tuple((_plain(old), algebra.check_name(new, "a new name")) for old, new in given.items())
+        pairs = tuple((_name(old), algebra.check_name(new, "a new name")) for old, new in given.items())
         algebra.check_rename(pairs, self.attributes)
         return self._with(algebra.Rename(self._node, pairs))
 
@@ -129,14 +163,14 @@ class Expression:
         """
         self._no_step("iterate")
         right = _expression(other, "iterate")
-        befores = tuple((_plain(x), _plain(a)) for x, a in (init or {}).items())
+        befores = tuple((_name(x), _name(a)) for x, a in (init or {}).items())
         for _, a in befores:
             algebra.check_known(a, self.attributes)
         last = None
         text = self._on(on, params, right, last)
         hole = Expression(algebra.Hole(algebra.both(self.attributes, right.attributes)), last)
         done = hole if step is None else step(hole)
-        if not isinstance(done, Expression) or not _is_step(done.node):
+        if not _is_step(done):
             raise QueryError(
                 "step= gives an expression made of the one it is given, by where, project, rename and extend",
                 hint='write step=lambda s: s.where("price > price.last"), say',
@@ -178,12 +212,13 @@ def stream(type: str, /) -> Expression:
     >>> stream("Stock").attributes is None
     True
     """
-    if not isinstance(type, str) or not type:
+    named: object = type
+    if not isinstance(named, str) or not named:
         raise QueryError(f"a stream is named by its type, not by {type!r}", hint='write ag.stream("Stock")')
-    return Expression(algebra.Base(type))
+    return Expression(algebra.Base(named))
 
 
-def _plain(name: object) -> str:
+def _name(name: object) -> str:
     if not isinstance(name, str) or not name:
         raise QueryError(f"an attribute is a name, not {name!r}", hint="attributes are named by strings")
     return name
@@ -194,11 +229,14 @@ def _expression(other: object, where: str) -> Expression:
         raise QueryError(
             f"{where} takes another stream, not {other!r}", hint='make one with ag.stream("Stock")'
         )
-    other._no_step(where)
+    other._no_step(where)  # noqa: SLF001  # of its own kind
     return other
 
 
-def _is_step(node: algebra.Node) -> bool:
+def _is_step(done: object) -> bool:
+    if not isinstance(done, Expression):
+        return False
+    node = done.node
     while isinstance(node, algebra.UNARY):
         node = node.arg
     return isinstance(node, algebra.Hole)
@@ -252,5 +290,3 @@ def _named(values: Mapping[str, Any], show: Callable[[Any], str]) -> str:
     if all(n.isidentifier() and not iskeyword(n) for n in values):
         return ", ".join(f"{n}={show(v)}" for n, v in values.items())
     return "{" + ", ".join(f"{n!r}: {show(v)}" for n, v in values.items()) + "}"
-
-

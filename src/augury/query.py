@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from augury.runtime.options import Options
     from augury.runtime.program import Program
 
-_VERSION = 1
+VERSION = 1
 
 
 class Query(Asking):
@@ -82,13 +82,17 @@ class Query(Asking):
         return explain(self._pattern, data, options, kernel=kernel)
 
     @property
+    def _types(self) -> frozenset[str]:
+        return frozenset(c.type for c in self._pattern.components)
+
+    @property
     def _source(self) -> str:
         return self._text
 
     def to_json(self) -> str:
         """The query as JSON text: its text and the values of its parameters, nothing that runs."""
-        params = {name: _encoded(value) for name, value in self._params.items()}
-        return json.dumps({"augury": _VERSION, "language": "sase", "text": self._text, "params": params})
+        params = {name: encoded_value(value) for name, value in self._params.items()}
+        return json.dumps({"augury": VERSION, "language": "sase", "text": self._text, "params": params})
 
 
 def sase(text: str, /, **params: Any) -> Query:
@@ -104,26 +108,46 @@ def sase(text: str, /, **params: Any) -> Query:
     return Query(parse(text, params), text, bound_params(params))
 
 
-def from_json(text: str) -> Query:
-    """The query that `to_json` wrote."""
+def from_json(text: str) -> Asking:
+    """The query, of whatever language, that `to_json` wrote."""
     try:
         data = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise QueryError(f"this is no query in JSON: {error}") from None
-    if not isinstance(data, dict) or data.get("language") != "sase" or not isinstance(data.get("text"), str):
+    if not isinstance(data, dict) or str(data.get("language")) not in _READERS:
         raise QueryError("this JSON holds no query", hint="from_json reads what to_json wrote")
-    if data.get("augury") != _VERSION:
+    if data.get("augury") != VERSION:
         raise QueryError(
-            f"this query was written in version {data.get('augury')!r} of the format, known is {_VERSION}",
+            f"this query was written in version {data.get('augury')!r} of the format, known is {VERSION}",
             hint="use the Augury that wrote it, or a newer one",
         )
+    return _READERS[str(data["language"])](data)
+
+
+def _sase_of(data: dict[str, Any]) -> Query:
     params = data.get("params", {})
-    if not isinstance(params, dict):
-        raise QueryError("this JSON holds no query: its params are no object")
-    values = {
-        name: [_decoded(v) for v in p] if isinstance(p, list) else _decoded(p) for name, p in params.items()
-    }
-    return sase(data["text"], **values)
+    if not isinstance(params, dict) or not isinstance(data.get("text"), str):
+        raise QueryError("this JSON holds no query", hint="from_json reads what to_json wrote")
+    return sase(data["text"], **{name: decoded_value(p) for name, p in params.items()})
+
+
+def _cesar_of(data: dict[str, Any]) -> Asking:
+    from augury.cesar_json import read
+
+    return read(data)
+
+
+def _set_of(data: dict[str, Any]) -> Asking:
+    from augury.query_set import read
+
+    return read(data)
+
+
+_READERS: dict[str, Callable[[dict[str, Any]], Asking]] = {
+    "sase": _sase_of,
+    "cesar": _cesar_of,
+    "set": _set_of,
+}
 
 
 def expand(table: Any, query: Query | None = None, *, match_id: bool = False) -> Any:
@@ -149,7 +173,9 @@ def expand(table: Any, query: Query | None = None, *, match_id: bool = False) ->
         stored = (rows.schema.metadata or {}).get(QUERY)
         if stored is None:
             raise DataError("the table does not say which query made it; pass it: ag.expand(table, query)")
-        query = from_json(stored.decode())
+        found = from_json(stored.decode())
+        assert isinstance(found, Query)  # no other language has compressed results
+        query = found
     with locating(query.text):
         return expand_rows(rows, query.pattern, match_id=match_id)
 
@@ -171,13 +197,19 @@ _KINDS: tuple[tuple[str, type, Callable[[Any], Any], Callable[[Any], Any]], ...]
 )
 
 
-def _encoded(value: Any) -> Any:
+def encoded_value(value: Any) -> Any:
+    """A parameter's value as JSON has it."""
     if isinstance(value, tuple):
-        return [_encoded(v) for v in value]
+        return [encoded_value(v) for v in value]
     for name, type_, encode, _ in _KINDS:
         if isinstance(value, type_):
             return {name: encode(value)}
     return value
+
+
+def decoded_value(value: Any) -> Any:
+    """A parameter's value, which may be a list of values."""
+    return [_decoded(v) for v in value] if isinstance(value, list) else _decoded(value)
 
 
 def _decoded(value: Any) -> Any:

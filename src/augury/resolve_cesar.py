@@ -11,7 +11,7 @@ stand for "not yet".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -37,7 +37,7 @@ from augury.expr.types import (
     common_decimal,
     storage,
 )
-from augury.schema import Columns, roles_of
+from augury.schema import Columns, Roles
 
 Attributes = Mapping[str, Type]
 
@@ -136,30 +136,10 @@ Typed = Source | Unary | Either | Next | Rounds
 # ------------------------------------------------------------------ roles
 
 
-def span_of(
-    columns: Columns,
-    time: str | Sequence[str],
-    type: str | None,
-    key: str | Sequence[str] | None,
-    tiebreak: str | Sequence[str] | None = None,
-) -> Span:
-    """The roles as `match` was told them. A tiebreak is checked and has nothing to decide."""
-    pair = (time, time) if isinstance(time, str) else tuple(time) if isinstance(time, Iterable) else ()
-    if len(pair) != 2 or not all(isinstance(n, str) for n in pair):
-        raise QueryError(
-            f"time= names one column, or two: a start and an end, not {time!r}",
-            hint='write time="ts", or time=("start", "end")',
-        )
-    start, end = pair
-    found = [roles_of(columns, name, type, key, tiebreak) for name in dict.fromkeys(pair)]
-    kinds = {columns.types[name].kind for name in pair}
-    if len(kinds) > 1 and not kinds <= INTEGERS:
-        raise QueryError(
-            f"the time columns {quoted(start)} and {quoted(end)} are {columns.types[start].named} and "
-            f"{columns.types[end].named}",
-            hint="an interval starts and ends in values of one type",
-        )
-    return Span(start, end, type, found[0].key, columns.types[end])
+def span_of(columns: Columns, roles: Roles) -> Span:
+    """The roles as CESAR has them. A tiebreak has nothing to decide: simultaneous events are not ordered."""
+    end = roles.time if roles.end is None else roles.end
+    return Span(roles.time, end, roles.type, roles.key, columns.types[end])
 
 
 # ------------------------------------------------------------------ resolve
@@ -332,9 +312,7 @@ class _Resolver:
             attrs = wider
         else:
             raise AssertionError("types that never settle")
-        return Rounds(
-            left, right, _ending(first, after, attrs), _ending(again, then, attrs), attrs
-        )
+        return Rounds(left, right, _ending(first, after, attrs), _ending(again, then, attrs), attrs)
 
     def _round(
         self,
@@ -456,7 +434,8 @@ def output_schema(found: Typed, columns: Columns, span: Span) -> pa.Schema:
     for name in span.key:
         if name in RESERVED:
             raise QueryError(
-                f"a key column cannot be named {quoted(name)}", hint="rename the column; the result has one of its own"
+                f"a key column cannot be named {quoted(name)}",
+                hint="rename the column; the result has one of its own",
             )
     return pa.schema([*fields, *ends])
 

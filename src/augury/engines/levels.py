@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.algebra import DUR
-from augury.engines.network import Accept, Network, Results
-from augury.engines.runs import Events
+from augury.engines.network import Accept, Network
+from augury.engines.runs import Events, Results
 from augury.engines.words import Codes, column_of, words_of
 from augury.expr.columns import Column, evaluate
 from augury.expr.physical import take
@@ -45,7 +45,8 @@ class Batch(NamedTuple):
         rows = np.arange(first, last)
         columns = self.columns
         return Batch(
-            lambda name: take(columns(name), rows), *(a[first:last] for a in (self.stream, self.start, self.end, self.key))
+            lambda name: take(columns(name), rows),
+            *(a[first:last] for a in (self.stream, self.start, self.end, self.key)),
         )
 
 
@@ -120,6 +121,12 @@ class Levels(Streams):
             self._insert(number, operand)
         return known[1]
 
+    def states(self, number: int) -> Iterator[tuple[int, int]]:
+        """The level and the node of each state of a query, always in the same order."""
+        for level, name in self._of_query[number]:
+            for node in self.networks[level].queries[name].nodes:
+                yield level, node
+
     def compile(self) -> None:
         """From here on kernels are compiled."""
         self.fast = True
@@ -157,8 +164,7 @@ class Levels(Streams):
         for node in np.unique(results.node).tolist():
             for accept in network.accepts.get(node, ()):
                 if accept.query < 0:
-                    mine = results.node == node
-                    self._derived[accept.query].found.append(Results(*(a[mine] for a in results)))
+                    self._derived[accept.query].found.append(results.some(results.node == node))
         distinct, at = np.unique(results.node, return_inverse=True)
         for node in distinct.tolist():
             mine, forms = self._asked(level, node, network.accepts.get(node, []))
@@ -176,7 +182,7 @@ class Levels(Streams):
         yield Found(
             np.array(queries, np.int64)[place],
             np.array(layouts, np.int64)[place],
-            Results(*(a[rows] for a in results)),
+            results.some(rows),
         )
 
     def _asked(self, level: int, node: int, accepts: Sequence[Accept]) -> tuple[list[int], list[int]]:
@@ -197,7 +203,7 @@ class Levels(Streams):
     def _events(self, batch: Batch, network: Network) -> Events:
         """The batch and the results that a network reads, as words."""
         derived = {
-            n: Results(*map(np.concatenate, zip(*d.found, strict=True)))
+            n: Results(*(np.concatenate(parts) for parts in zip(*d.found, strict=True)))
             for n, d in self._derived.items()
             if d.found
         }
@@ -223,15 +229,14 @@ class Levels(Streams):
             else:
                 attrs = self._derived[of].attrs
                 leaf = self._leaf(_reader(derived[of], attrs, self.codes), derived[of].start, derived[of].end)
-            found_words, found_nulls = words_of(
-                _computed(expr, leaf, last - first), typed(expr), self.codes
-            )
+            found_words, found_nulls = words_of(_computed(expr, leaf, last - first), typed(expr), self.codes)
             words[first:last, column] = found_words
             if found_nulls is not None:
                 nulls[first:last, column] = found_nulls
         if derived:
             order = np.argsort(end, kind="stable")
-            words, nulls, start, end, key = (a[order] for a in (words, nulls, start, end, key))
+            words, nulls = words[order], nulls[order]
+            start, end, key = start[order], end[order], key[order]
         if network.variant.fast:
             return Events(words.reshape(-1), nulls.reshape(-1), start, end, key)
         return Events(*(a.reshape(-1).tolist() for a in (words, nulls, start, end, key)))
@@ -265,5 +270,3 @@ def _reader(found: Results, attrs: Mapping[str, Type], codes: Codes) -> Callable
         return column_of(found.regs[:, place], found.null[:, place], attrs[name], codes)
 
     return column
-
-

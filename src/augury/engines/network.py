@@ -11,17 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from augury.algebra import DUR
 from augury.engines.kernels import network as kernel
 from augury.engines.programs import COMPARISON, PLAIN, Assembler, Beyond, of_event
-from augury.engines.runs import FAR, Columns, Grown, Runs, Variant, variant
+from augury.engines.runs import FAR, Columns, Grown, Results, Runs, Variant, variant
 from augury.engines.words import Codes, word_of
 from augury.expr.fold import fold
-from augury.expr.functions import calls_python
 from augury.expr.tree import (
     At,
     Attr,
@@ -34,11 +33,8 @@ from augury.expr.tree import (
     rewrite,
     typed,
 )
-from augury.expr.types import BOOL, INT64_MIN, Kind, Type
+from augury.expr.types import BOOL, INT64_MAX, INT64_MIN, Kind, Type
 from augury.plan.linear import EVENT, ROOT, RUN, WHOLE, Automaton, Edge, State
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 FEW = 8  # edges of one state that are tested one by one
 MANY_SIGNATURES = 64
@@ -72,7 +68,7 @@ class Tables(NamedTuple):
     edge_moves_end: Any
     edge_next: Any
     edge_dead: Any
-    edge_since: Any
+    edge_from: Any
     edge_signature: Any
     edge_found: Any
     atom_column: Any
@@ -99,9 +95,10 @@ class Tables(NamedTuple):
     run_column: Any
 
 
-GROWN = tuple(
-    name for name in Tables._fields if name.split("_")[0] in ("node", "edge", "atom", "move", "program")
-) + ("code", "constants", "constant_null")
+GROWN = (
+    *(n for n in Tables._fields if n.split("_")[0] in ("node", "edge", "atom", "move", "program")),
+    *("code", "constants", "constant_null"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +109,6 @@ class Accept:
     attrs: Mapping[str, Type]
 
 
-class Results(NamedTuple):
-    """Final runs, in the order of their ends."""
-
-    node: npt.NDArray[np.int64]
-    start: npt.NDArray[np.int64]
-    end: npt.NDArray[np.int64]
-    key: npt.NDArray[np.int64]
-    regs: npt.NDArray[np.int64]
-    null: npt.NDArray[np.bool_]
-
-
 @dataclass(slots=True)
 class _Query:
     nodes: list[int] = field(default_factory=list)
@@ -131,7 +117,9 @@ class _Query:
 class Network:
     """States, edges and runs. With `share=False` every query has its own, and nothing but start edges is indexed."""
 
-    def __init__(self, unit: int, codes: Codes, *, share: bool = True, fast: bool = False, max_runs: int) -> None:
+    def __init__(
+        self, unit: int, codes: Codes, *, share: bool = True, fast: bool = False, max_runs: int
+    ) -> None:
         self.unit = unit
         self.codes = codes
         self.share = share
@@ -142,7 +130,8 @@ class Network:
         self.accepts: dict[int, list[Accept]] = {}
         self.queries: dict[int, _Query] = {}
         self.uses: list[int] = []  # by node: how many queries have it
-        self.names: list[Any] = []  # by node: what it says, as text is for a state's bytes
+        self.names: list[Any] = []  # by node: what it says
+        self.types: list[tuple[Type, ...]] = []  # by node: of its registers
         self.registers = 1
         self._nodes: dict[Any, int] = {}
         self._signatures: dict[tuple[int, ...], int] = {}
@@ -246,6 +235,7 @@ class Network:
     def _new_node(self, state: State, conditions: Sequence[Expr], *, is_final: bool) -> int:
         at, node = self.at, self.nodes
         self.uses.append(0)
+        self.types.append(tuple(state.carried.values()))
         self.registers = max(self.registers, len(state.carried))
         atoms, dynamic = self._split(conditions, state.stream)
         if not is_final:
@@ -324,7 +314,7 @@ class Network:
         at["edge_source"].append(source)
         at["edge_target"].append(target)
         at["edge_dead"].append(0)
-        at["edge_since"].append(INT64_MIN if since is None else since)
+        at["edge_from"].append(INT64_MIN if since is None else min(since + 1, INT64_MAX))
         at["edge_found"].append(-1)
         at["edge_next"].append(-1)
         at["edge_signature"].append(-1)
@@ -338,9 +328,7 @@ class Network:
     def _place(self, edge: int, source: int, atoms: Sequence[tuple[int, int, int]]) -> None:
         """Where an edge is found: with its source if that has few, else by an index."""
         fan = self._fanout[source] = self._fanout.get(source, 0) + 1
-        equal = tuple(
-            sorted({c for c, op, _ in atoms if op == kernel.EQ and c != self.columns.stream})
-        )
+        equal = tuple(sorted({c for c, op, _ in atoms if op == kernel.EQ and c != self.columns.stream}))
         ranged = next(((c, op, w) for c, op, w in atoms if _side(op) is not None), None)
         if source != ROOT and (fan <= FEW or not self.share or (not equal and ranged is None)):
             self.at["edge_next"][edge] = self.at["node_edge"][source]
@@ -396,7 +384,11 @@ class Network:
                     or (kinds in ({Kind.STRING}, {Kind.BINARY}) and op in (kernel.EQ, kernel.NE))
                 ):
                     continue
-                return self.columns.number(column, stream), op, word_of(other.value, typed(other).kind, self.codes)
+                return (
+                    self.columns.number(column, stream),
+                    op,
+                    word_of(other.value, typed(other).kind, self.codes),
+                )
         return self.columns.number(test, stream), kernel.EQ, 1
 
     def _append_atoms(self, atoms: Sequence[tuple[int, int, int]]) -> None:
@@ -430,8 +422,6 @@ class Network:
         start = len(self.at["code"]) // 4
         made = Assembler(lambda e: self.columns.number(e, stream), self._constant)
         try:
-            if calls_python(expr):
-                raise Beyond
             self.at["code"].extend(made.assemble(expr))
         except Beyond:
             self.beyond = True
@@ -470,10 +460,7 @@ class Network:
             return self._tables
         self._index()
         array = self.variant.array
-        starts, columns = [0], []
-        for signature_ in self._signatures:
-            columns.extend(signature_)
-            starts.append(len(columns))
+        starts, columns = self._signature_columns()
         keys = list(self._ranges)
         words: list[int] = []
         found: list[int] = []
@@ -503,6 +490,14 @@ class Network:
         )
         return self._tables
 
+    def _signature_columns(self) -> tuple[list[int], list[int]]:
+        """Where each signature's columns begin, and the columns."""
+        starts, columns = [0], list[int]()
+        for found in self._signatures:
+            columns.extend(found)
+            starts.append(len(columns))
+        return starts, columns
+
     def _index(self) -> None:
         """Edges that are new get into the hash table, which is made anew when it is too small."""
         if self._found_head is None or len(self._found_head) < 2 * self.edges:
@@ -512,10 +507,7 @@ class Network:
             self._found_head = self.variant.array([-1] * size if not self.variant.fast else np.full(size, -1))
             self._indexed = 0
         array = self.variant.array
-        starts, columns = [0], []
-        for signature_ in self._signatures:
-            columns.extend(signature_)
-            starts.append(len(columns))
+        starts, columns = self._signature_columns()
         part = Part(
             self.at["edge_signature"].data,
             self.at["edge_atoms"].data,
@@ -620,7 +612,10 @@ def _bound(tests: Sequence[Expr], unit: int) -> int | None:
     for test in tests:
         if not isinstance(test, Binary):
             continue
-        for side, other, sign in ((test.left, test.right, test.op), (test.right, test.left, _MIRRORED.get(test.op))):
+        for side, other, sign in (
+            (test.left, test.right, test.op),
+            (test.right, test.left, _MIRRORED.get(test.op)),
+        ):
             if not (isinstance(side, Attr) and side.var == WHOLE and side.name == DUR):
                 continue
             if not isinstance(other, Literal) or type(other.value) is not int or sign not in ("<", "<=", "="):

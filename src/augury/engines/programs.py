@@ -88,9 +88,7 @@ class Assembler:
             case Unary(op="NOT"):
                 return self._emit(op.NOT, self._slot(node.arg))
             case Unary() if kind is Kind.FLOAT or kind in PLAIN:
-                return self._emit(
-                    op.FLOAT_NEGATE if kind is Kind.FLOAT else op.NEGATE, self._slot(node.arg)
-                )
+                return self._emit(op.FLOAT_NEGATE if kind is Kind.FLOAT else op.NEGATE, self._slot(node.arg))
             case IsNull():
                 found = self._emit(op.IS_NULL, self._slot(node.arg))
                 return self._emit(op.NOT, found) if node.negated else found

@@ -44,6 +44,23 @@ class Events(NamedTuple):
     key: Any
 
 
+class Results(NamedTuple):
+    """Final runs, in the order of their ends."""
+
+    node: Ints
+    start: Ints
+    end: Ints
+    key: Ints
+    regs: Ints
+    null: npt.NDArray[np.bool_]
+
+    def some(self, rows: npt.NDArray[Any]) -> Results:
+        return Results(
+            *(self.node[rows], self.start[rows], self.end[rows], self.key[rows]),
+            *(self.regs[rows], self.null[rows]),
+        )
+
+
 class Columns:
     """The columns of an event: expressions that it decides by itself, each once, by the stream that it is of.
 
@@ -123,8 +140,9 @@ class Variant:
         self._functions = functions
 
     def call(self, name: str) -> Callable[..., Any]:
-        found = self._functions[name] if isinstance(self._functions, dict) else getattr(self._functions, name)
-        return found  # type: ignore[no-any-return]
+        if isinstance(self._functions, dict):
+            return self._functions[name]  # type: ignore[no-any-return]
+        return getattr(self._functions, name)  # type: ignore[no-any-return]
 
     def array(self, values: Any) -> Any:
         if self.fast:
@@ -154,7 +172,7 @@ def _source() -> str:
     """One source of kernel and machine. What they import is put in by who runs it."""
     parts = [inspect.getsource(m) for m in (kernel, machine)]
     second = parts[1]
-    start = second.index("LOAD_EVENT")
+    start = second.index("LOAD_EVENT, ")
     return f"{parts[0]}\n\n{second[start : second.index('FUNCTIONS = (')]}"
 
 
@@ -372,7 +390,7 @@ class Runs:
 
     def drive(
         self, v: Variant, events: Events, tables: Tables, nodes: int, edges: int, max_runs: int
-    ) -> Iterator[Any]:
+    ) -> Iterator[Results]:
         """The kernel, again and again until all events have been; results when there are many, and at the end."""
         self.fit(v, tables, nodes, edges)
         control = self.at["control"]
@@ -407,10 +425,30 @@ class Runs:
             self._room(v, max(2 * len(self.at["node"]), 2 * wanted))
         v.call("index_runs")(tables, self.store())
 
-    def results(self) -> Any:
-        """What is final, taken out of the kernel's hands."""
-        from augury.engines.network import Results
+    def put(
+        self,
+        v: Variant,
+        found: Sequence[tuple[int, int, int, int, list[int], list[int]]],
+        tables: Tables,
+        nodes: int,
+        edges: int,
+    ) -> None:
+        """Runs that come from a state, into none: node, start, end, key, words, nulls of each."""
+        self.fit(v, tables, nodes, edges)
+        self._room(v, 2 * len(found))
+        control, width = self.at["control"], self.registers
+        for node, start, end, key, words, nulls in found:
+            k = int(control[kernel.FREE])
+            control[kernel.FREE] = self.at["next"][k]
+            for name, value in (("node", node), ("start", start), ("end", end), ("key", key)):
+                self.at[name][k] = value
+            self.at["regs"][k * width : k * width + len(words)] = words
+            self.at["null"][k * width : k * width + len(nulls)] = nulls
+        control[kernel.LIVE] = control[kernel.PEAK] = len(found)
+        v.call("index_runs")(tables, self.store())
 
+    def results(self) -> Results:
+        """What is final, taken out of the kernel's hands."""
         control = self.at["control"]
         rows, width = int(control[kernel.OUT]), self.registers
         control[kernel.OUT] = 0
@@ -419,7 +457,7 @@ class Runs:
             return np.array(self.at[name][:many], np.uint8 if name in _FLAGS else np.int64)
 
         return Results(
-            *(some(n, rows) for n in ("out_node", "out_start", "out_end", "out_key")),
+            *(some("out_node", rows), some("out_start", rows), some("out_end", rows), some("out_key", rows)),
             some("out_regs", rows * width).reshape(rows, width),
             some("out_null", rows * width).reshape(rows, width) != 0,
         )

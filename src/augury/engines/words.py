@@ -47,7 +47,8 @@ class Codes:
         listed = values(column, of)
         if of.kind is Kind.DECIMAL:
             return np.array(
-                [0 if v is None else self.number(v.normalize() if v else Decimal(0)) for v in listed], np.int64
+                [0 if v is None else self.number(v.normalize() if v else Decimal(0)) for v in listed],
+                np.int64,
             )
         names = order_keys(_arrow(column, of))
         return np.array(

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from augury.errors import QueryError
+
 AUTO = "auto"
 
 
@@ -58,7 +60,10 @@ ENGINES = (
     ),
 )
 
-PLANS = (AUTO, *(e.plan for e in ENGINES))
+ELSEWHERE = {"unshared": "sets of queries and CESAR expressions"}
+"""Plans that patterns have no engine for, and what they are for."""
+
+PLANS = (AUTO, *(e.plan for e in ENGINES), *ELSEWHERE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,10 @@ def engine_of(plan: str) -> Engine:
 
 def choose(plan: str = AUTO) -> Choice:
     """The plan that a call of `match` runs, of those that can do what was asked."""
+    if plan in ELSEWHERE:
+        raise QueryError(
+            f'plan="{plan}" is for {ELSEWHERE[plan]}: it cannot evaluate a pattern', hint='use plan="auto"'
+        )
     if plan != AUTO:
         return Choice(plan, f'plan="{plan}" was asked for')
     chosen = next(e for e in ENGINES if e.baseline is None)

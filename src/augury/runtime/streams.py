@@ -1,12 +1,8 @@
-"""CESAR over a table in process: rows to events in order of their ends, results to rows.
-
-A set of queries is evaluated as one; a query alone is a set of one.
-"""
+"""CESAR between tables and words: rows to events in order of their ends, results to rows."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,18 +11,14 @@ import pyarrow as pa
 
 from augury.engines.levels import Batch, Found, Levels
 from augury.engines.words import Codes, Words, arrow_of, column_of, words_of
-from augury.errors import DataError, DataWarning
 from augury.expr.columns import Column, from_arrow, to_arrow
-from augury.expr.physical import take
-from augury.expr.printing import quoted
-from augury.expr.types import INT64_MAX, Kind, Type
+from augury.expr.physical import encoded, from_values, take
+from augury.expr.types import Kind, Type
 from augury.resolve_cesar import Span, Typed, key_in_front, output_schema
 from augury.schema import Columns
 from augury.semantics import cesar as semantics
 
 Ints = npt.NDArray[np.int64]
-
-COMPILED_FROM = 20_000  # events times the tenth part of edges: uncompiled some 20 µs each
 
 
 class Keys:
@@ -72,42 +64,13 @@ class Keys:
         return take(column_of(words, null, self.types[place], self.codes), at.reshape(-1))
 
 
-def times_of(table: pa.Table, columns: Columns, span: Span) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
-    """Starts and ends, and which rows have both, in this order."""
-    good = np.ones(table.num_rows, np.bool_)
-    found = []
-    for name in (span.start, span.end):
-        column = from_arrow(table.column(name), columns.types[name])
-        fits = column.mask()
-        if columns.types[name].kind is Kind.UINT:
-            fits = fits & (column.values <= INT64_MAX)
-        good &= fits
-        found.append(np.ascontiguousarray(np.where(fits, column.values, 0), dtype=np.int64))
-    good &= found[0] <= found[1]
-    return found[0], found[1], good
-
-
-def said_of_bad(table: pa.Table, columns: Columns, span: Span, good: npt.NDArray[np.bool_]) -> str:
-    """What is wrong with the rows that are bad."""
-    bad = int((~good).sum())
-    rows = "1 row has" if bad == 1 else f"{bad} rows have"
-    if span.start == span.end:
-        return f"{rows} no time in the column {quoted(span.end)}"
-    named = f"{quoted(span.start)} and {quoted(span.end)}"
-    return f"{rows} no interval of time in the columns {named}: a null, or an end before the start"
-
-
-def without_bad(table: pa.Table, columns: Columns, span: Span, policy: str) -> tuple[pa.Table, int]:
-    """The rows that have times, and how many others there were."""
-    _, _, good = times_of(table, columns, span)
-    if good.all():
-        return table, 0
-    said = said_of_bad(table, columns, span, good)
-    if policy == "error":
-        raise DataError(f'{said}; mend them, or drop them with bad_rows="drop"')
-    bad = int((~good).sum())
-    warnings.warn(f"{said} and {'was' if bad == 1 else 'were'} dropped", DataWarning, stacklevel=5)
-    return table.filter(pa.array(good)), bad
+def times_of(table: pa.Table, columns: Columns, span: Span) -> tuple[Ints, Ints]:
+    """Starts and ends, of rows that have both."""
+    start, end = (
+        np.ascontiguousarray(from_arrow(table.column(n), columns.types[n]).values, dtype=np.int64)
+        for n in (span.start, span.end)
+    )
+    return start, end
 
 
 class Reader:
@@ -126,7 +89,7 @@ class Reader:
             stream = np.zeros(table.num_rows, np.int64)
         else:
             stream = self._streams(table.column(span.type))
-        start, end, _ = times_of(table, self.columns, span)
+        start, end = times_of(table, self.columns, span)
         rows = None
         if len(stream) and stream.min() < 0:
             rows = np.flatnonzero(stream >= 0)
@@ -150,13 +113,11 @@ class Reader:
 
     def _streams(self, column: pa.ChunkedArray) -> Ints:
         """The number of each row's stream, -1 for one that nobody reads."""
-        encoded = from_arrow(column, self.columns.types[self.span.type or ""])
-        from augury.expr.physical import encoded as coded
-
-        form = coded(encoded)
+        types = from_arrow(column, self.columns.types[self.span.type or ""])
+        form = encoded(types)
         numbers = [self.levels.types.get(t, -1) for t in form.distinct.to_pylist()]
         found = np.array(numbers, np.int64)[form.codes]
-        return found if encoded.valid is None else np.where(encoded.valid, found, -1)
+        return found if types.valid is None else np.where(types.valid, found, -1)
 
 
 class Writer:
@@ -187,7 +148,10 @@ class Writer:
             if name not in arrays:
                 of = self.columns.types[name]
                 arrays[name] = arrow_of(self.keys.column(place, results.key[rows]), of)
-        for name, column_name, values in (("start", span.start, results.start), ("end", span.end, results.end)):
+        for name, column_name, values in (
+            ("start", span.start, results.start),
+            ("end", span.end, results.end),
+        ):
             of = self.columns.types[column_name]
             given = values[rows]
             instants = Column(given.astype(np.uint64) if of.kind is Kind.UINT else given)
@@ -220,49 +184,22 @@ def without_twins(table: pa.Table) -> pa.Table:
     return table.take(pa.array(sorted(row for _, row in best.values())))
 
 
-def evaluate(
-    queries: Sequence[Typed],
-    table: pa.Table,
-    columns: Columns,
-    span: Span,
-    *,
-    share: bool = True,
-    fast: bool | None = None,
-    max_runs: int,
-    measures: dict[str, int] | None = None,
-) -> list[tuple[Ints, pa.Table]]:
-    """What the queries find in a table whose rows all have times."""
-    levels = Levels(span, share=share, max_runs=max_runs)
-    for number, query in enumerate(queries):
-        levels.add(number, query)
-    if fast if fast is not None else table.num_rows * (1 + levels.size // 10) >= COMPILED_FROM:
-        levels.compile()
-    reader = Reader(columns, span, levels)
-    writer = Writer(columns, span, levels, reader.keys)
-    found = writer.tables(levels.step(reader.batch(table)))
-    if measures is not None:
-        measures.update(measured(levels, table))
-    return found
-
-
-def measured(levels: Levels, table: pa.Table) -> dict[str, int]:
+def measured(levels: Levels, events: int) -> dict[str, int]:
     """What the evaluation cost."""
     runs = [n.runs for n in levels.networks]
     return {
         "predicate_evaluations": sum(r.evaluations for r in runs),
-        "events": table.num_rows,
+        "events": events,
         "peak_runs": sum(r.peak for r in runs),
         "runs_merged": 0,
-        "peak_buffered_events": table.num_rows,
+        "peak_buffered_events": events,
         "peak_bytes": sum(sum(a.nbytes for a in r.at.values() if hasattr(a, "nbytes")) for r in runs),
         "states": sum(n.nodes for n in levels.networks),
         "edges": levels.size,
     }
 
 
-def by_definition(
-    query: Typed, table: pa.Table, columns: Columns, span: Span
-) -> pa.Table:
+def by_definition(query: Typed, table: pa.Table, columns: Columns, span: Span) -> pa.Table:
     """The definition's answer as a table."""
     found = semantics.events(table, query, columns, span)
     schema = output_schema(query, columns, span)
@@ -280,10 +217,6 @@ def by_definition(
 
 
 def _array(listed: list[Any], of: Type) -> pa.Array:
-    from augury.expr.physical import from_values
-
     if of.kind in (Kind.LIST, Kind.OPAQUE):
         return pa.array([v.value if isinstance(v, semantics.Nested) else v for v in listed], of.arrow)
     return arrow_of(from_values(listed, of), of)
-
-

@@ -11,9 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from augury.algebra import DUR, LAST
 from augury.expr.columns import physical_values
@@ -23,6 +21,9 @@ from augury.expr.types import Kind
 from augury.resolve_cesar import Either, Filter, Next, Op, Round, Rounds, Source, Span, Typed, Unary
 from augury.schema import Columns
 from augury.semantics.sase import order_keys
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +49,12 @@ class Cost:
     predicate_evaluations: int = 0
 
 
-def events(table: pa.Table, query: Typed, columns: Columns, span: Span) -> list[tuple[tuple[Any, ...], Event]]:
+def events(
+    table: pa.Table, query: Typed, columns: Columns, span: Span
+) -> list[tuple[tuple[Any, ...], Event]]:
     """The expression's events over a table, each with its key, in no order. Rows must have times."""
     cost = Cost()
-    found = []
+    found: list[tuple[tuple[Any, ...], Event]] = []
     for key, rows in _by_key(table, columns, span).items():
         stream = _Stream(table, rows, columns, span, cost)
         found.extend((key, event) for event in stream.evaluate(query).values())
@@ -74,7 +77,9 @@ def _by_key(table: pa.Table, columns: Columns, span: Span) -> dict[tuple[Any, ..
 class _Stream:
     """The events of one key."""
 
-    def __init__(self, table: pa.Table, rows: Sequence[int], columns: Columns, span: Span, cost: Cost) -> None:
+    def __init__(
+        self, table: pa.Table, rows: Sequence[int], columns: Columns, span: Span, cost: Cost
+    ) -> None:
         self.table = table
         self.rows = rows
         self.columns = columns
@@ -87,9 +92,9 @@ class _Stream:
             column = self.table.column(name)
             type_ = self.columns.types[name]
             self._values[name] = physical_values(column, type_)
-            if type_.kind in (Kind.LIST, Kind.OPAQUE):
+            if type_.kind is Kind.OPAQUE:
                 self._values[name] = [
-                    Nested(key, value)
+                    None if value is None else Nested(key, value)
                     for key, value in zip(order_keys(column), column.to_pylist(), strict=True)
                 ]
         return self._values[name]
@@ -122,7 +127,11 @@ class _Stream:
         """{ e1^e2 ⊨ θ : no e' in S2 with e'.end < e2.end and e1^e' ⊨ θ }, and the round's operators on it."""
         found: list[Event] = []
         for e1 in firsts.values():
-            fit = [e2 for e2 in seconds.values() if e1.end < e2.start and self._holds(round_.on, e1.joined(e2), e1)]
+            fit = [
+                e2
+                for e2 in seconds.values()
+                if e1.end < e2.start and self._holds(round_.on, e1.joined(e2), e1)
+            ]
             soonest = min((e2.end for e2 in fit), default=None)
             for e2 in fit:
                 if e2.end == soonest:
@@ -139,7 +148,9 @@ class _Stream:
             latest = self._next(latest, seconds, query.again)
         return every
 
-    def _through(self, ops: tuple[Op, ...], given: Iterable[Event], before: Event | None = None) -> Iterable[Event]:
+    def _through(
+        self, ops: tuple[Op, ...], given: Iterable[Event], before: Event | None = None
+    ) -> Iterable[Event]:
         for event in given:
             found: Event | None = event
             for op in ops:
@@ -187,7 +198,7 @@ def duration(start: int, end: int, span: Span) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """A struct, list or map: equal by what is in it."""
+    """A struct or a map, which nothing is computed with: equal by what is in it."""
 
     key: Any
     value: Any = field(compare=False)
@@ -197,6 +208,8 @@ def identity(value: Any) -> Any:
     """What two values have in common if a set holds them once: 1 is 1.0, but TRUE is not 1."""
     if isinstance(value, bool):
         return ("bool", value)
+    if isinstance(value, list):
+        return ("list", *map(identity, value))
     if value != value:
         return "NaN"
     return value + 0.0 if isinstance(value, float) else value

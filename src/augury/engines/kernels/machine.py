@@ -6,6 +6,8 @@ flag beside each word. AND, OR and NOT are SQL's; no instruction can fail, so th
 
 from __future__ import annotations
 
+from typing import Any
+
 from augury.engines.kernels.network import as_float, as_word, compared
 from augury.expr.scalars import (
     add_overflows,
@@ -19,13 +21,15 @@ LOAD_EVENT, LOAD_RUN, LOAD_CONSTANT, LOAD_DURATION = range(4)
 COMPARE = 10  # + the comparison: 10 to 15 of integers, 18 to 23 of doubles
 AND, OR, NOT, IS_NULL = range(30, 34)
 ADD, SUBTRACT, MULTIPLY, REMAINDER, NEGATE, ABSOLUTE = range(40, 46)
-FLOAT_ADD, FLOAT_SUBTRACT, FLOAT_MULTIPLY, FLOAT_DIVIDE, FLOAT_REMAINDER, FLOAT_NEGATE, FLOAT_ABSOLUTE = range(50, 57)
+FLOAT_ADD, FLOAT_SUBTRACT, FLOAT_MULTIPLY, FLOAT_DIVIDE, FLOAT_REMAINDER, FLOAT_NEGATE, FLOAT_ABSOLUTE = (
+    range(50, 57)
+)
 TO_FLOAT, COALESCE, LEAST, GREATEST, FLOAT_LEAST, FLOAT_GREATEST = range(60, 66)
 
 _LEAST_WORD = -0x8000000000000000
 
 
-def program(p, k, e, ev, au, st):
+def program(p: int, k: int, e: int, ev: Any, au: Any, st: Any) -> tuple[int, bool]:
     """The value of a program for a run (or none, -1) and an event: its word, and whether it is null."""
     words = st.words
     nulls = st.nulls
@@ -81,12 +85,12 @@ def program(p, k, e, ev, au, st):
     return words[target], nulls[target] != 0
 
 
-def _integers(op, target, x, y, words, nulls):
+def _integers(op: int, target: int, x: int, y: int, words: Any, nulls: Any) -> None:
     u = words[x]
     v = words[y]
     null = nulls[x] != 0
     value = 0
-    if op == 44 or op == 45:
+    if op >= 44:
         null = null or u == _LEAST_WORD
         if not null:
             value = -u if op == 44 or u < 0 else u
@@ -112,7 +116,7 @@ def _integers(op, target, x, y, words, nulls):
     nulls[target] = null
 
 
-def _doubles(op, target, x, y, words, nulls):
+def _doubles(op: int, target: int, x: int, y: int, words: Any, nulls: Any) -> None:
     null = nulls[x] != 0
     value = 0.0
     if op >= 55:
@@ -140,7 +144,7 @@ def _doubles(op, target, x, y, words, nulls):
     nulls[target] = null
 
 
-def _choices(op, target, x, y, words, nulls):
+def _choices(op: int, target: int, x: int, y: int, words: Any, nulls: Any) -> None:
     if op == 60:
         nulls[target] = nulls[x]
         words[target] = as_word(float(words[x]))
@@ -158,10 +162,7 @@ def _choices(op, target, x, y, words, nulls):
         else:  # NaN is above all
             a = as_float(u)
             b = as_float(v)
-            if op == 64:
-                first = a <= b or b != b
-            else:
-                first = a >= b or a != a
+            first = (a <= b or b != b) if op == 64 else (a >= b or a != a)
     at = x if first else y
     words[target] = words[at]
     nulls[target] = nulls[at]

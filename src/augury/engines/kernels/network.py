@@ -12,6 +12,8 @@ number of the host's. `program` is not here: it evaluates what depends on both, 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 DONE, PENDING_FULL, RUNS_FULL, OUTPUT_FULL = range(4)
@@ -30,20 +32,20 @@ _MASK = 0x7FFFFFFFFFFFFFFF
 _LEAST = -0x8000000000000000
 
 
-def as_float(word):
+def as_float(word: int) -> float:
     return np.int64(word).view(np.float64)
 
 
-def as_word(value):
-    return np.float64(value).view(np.int64)
+def as_word(value: float) -> int:
+    return np.float64(value).view(np.int64)  # type: ignore[return-value]  # a plain number, once compiled
 
 
-def mix(h, word):
+def mix(h: int, word: int) -> int:
     h = ((h ^ (word & _MASK)) * 0x5851F42D4C957F2D) & _MASK
     return h ^ (h >> 32)
 
 
-def ordered(word, is_float):
+def ordered(word: int, is_float: int) -> int:
     """A word whose order as an integer is that of the value."""
     if not is_float:
         return word
@@ -52,7 +54,7 @@ def ordered(word, is_float):
     return word ^ ((word >> 63) & _MASK)
 
 
-def compared(op, x, y):
+def compared(op: int, x: int, y: int) -> bool:
     if op >= 8:
         u = as_float(x)
         v = as_float(y)
@@ -80,7 +82,7 @@ def compared(op, x, y):
     return x >= y
 
 
-def holds(first, last, e, ev, au):
+def holds(first: int, last: int, e: int, ev: Any, au: Any) -> bool:
     """Whether an event satisfies some static comparisons."""
     base = e * au.width
     for a in range(first, last):
@@ -90,17 +92,22 @@ def holds(first, last, e, ev, au):
     return True
 
 
-def satisfied(p, k, e, ev, au, st):
+def program(p: int, k: int, e: int, ev: Any, au: Any, st: Any) -> tuple[int, bool]:
+    """Here for readers: the sources are joined, and the one of `machine` (or of an interpreter) takes its place."""
+    raise NotImplementedError
+
+
+def satisfied(p: int, k: int, e: int, ev: Any, au: Any, st: Any) -> bool:
     """Whether a program's condition is true for a run and an event."""
     st.control[EVALUATIONS] += 1
-    word, null = program(p, k, e, ev, au, st)  # noqa: F821  # joined to this source, see `programs`
+    word, null = program(p, k, e, ev, au, st)
     return word != 0 and not null
 
 
 # ------------------------------------------------------------------ indexes
 
 
-def index_edges(first, last, au):
+def index_edges(first: int, last: int, au: Any) -> None:
     """Chains some edges into the hash table of their signatures."""
     size = len(au.found_head) - 1
     for edge in range(first, last):
@@ -118,7 +125,7 @@ def index_edges(first, last, au):
         au.found_head[slot] = edge
 
 
-def slot_of_run(node, k, au, st):
+def slot_of_run(node: int, k: int, au: Any, st: Any) -> int:
     """The slot of the table in which a run waits."""
     column = au.node_column[node]
     word = 0
@@ -128,7 +135,7 @@ def slot_of_run(node, k, au, st):
     return mix(mix(column + 1, word), st.key[k]) & (len(st.head) - 1)
 
 
-def index_runs(au, st):
+def index_runs(au: Any, st: Any) -> None:
     """Chains all live runs anew, after the table has grown."""
     for slot in range(len(st.head)):
         st.head[slot] = -1
@@ -139,7 +146,7 @@ def index_runs(au, st):
             st.head[slot] = k
 
 
-def chain_free(first, st):
+def chain_free(first: int, st: Any) -> None:
     """Gives new places, from one on, to those that take runs."""
     for k in range(len(st.node) - 1, first - 1, -1):
         st.node[k] = -1
@@ -147,12 +154,12 @@ def chain_free(first, st):
         st.control[FREE] = k
 
 
-def expired(start, end, longest):
+def expired(start: int, end: int, longest: int) -> bool:
     """Whether a run is too old for its filter, or for all of its edges, to be true ever again."""
     return longest != _MASK and end - start >= longest
 
 
-def sweep(now, au, st):
+def sweep(now: int, au: Any, st: Any) -> None:
     """Drops the runs that no event from an instant on can move. All chains must be made anew."""
     for k in range(len(st.node)):
         node = st.node[k]
@@ -169,7 +176,7 @@ def sweep(now, au, st):
 # ------------------------------------------------------------------ one event, one group
 
 
-def same_row(p, q, width, st):
+def same_row(p: int, q: int, width: int, st: Any) -> bool:
     if st.pending_node[p] != st.pending_node[q] or st.pending_start[p] != st.pending_start[q]:
         return False
     if st.pending_key[p] != st.pending_key[q]:
@@ -182,7 +189,7 @@ def same_row(p, q, width, st):
     return True
 
 
-def emit(edge, k, e, ev, au, st):
+def emit(edge: int, k: int, e: int, ev: Any, au: Any, st: Any) -> bool:
     """A new run by an edge from a run (or none) and an event, unless the group has made an equal one."""
     p = st.control[PENDING]
     if p >= len(st.pending_node):
@@ -209,7 +216,7 @@ def emit(edge, k, e, ev, au, st):
             word = au.constants[source]
             null = au.constant_null[source] != 0
         else:
-            word, null = program(source, k, e, ev, au, st)  # noqa: F821
+            word, null = program(source, k, e, ev, au, st)
         if null:
             word = 0
         r = base + au.move_target[m]
@@ -232,13 +239,13 @@ def emit(edge, k, e, ev, au, st):
     return True
 
 
-def take_edge(edge, e, ev, au, st):
+def take_edge(edge: int, e: int, ev: Any, au: Any, st: Any) -> bool:
     """An edge whose index key an event has: a start edge is taken, another noted with its source."""
     if au.edge_dead[edge] or not holds(au.edge_atoms[edge], au.edge_atoms_end[edge], e, ev, au):
         return True
     source = au.edge_source[edge]
     if source < 0:
-        if ev.end[e] <= au.edge_since[edge]:
+        if ev.end[e] < au.edge_from[edge]:
             return True
         if au.edge_program[edge] >= 0 and not satisfied(au.edge_program[edge], -1, e, ev, au, st):
             return True
@@ -251,7 +258,7 @@ def take_edge(edge, e, ev, au, st):
     return True
 
 
-def find_edges(e, ev, au, st):
+def find_edges(e: int, ev: Any, au: Any, st: Any) -> bool:
     """All edges whose static part an event satisfies, of those that are indexed."""
     base = e * au.width
     size = len(au.found_head) - 1
@@ -287,13 +294,13 @@ def find_edges(e, ev, au, st):
             if not take_edge(au.range_edge[at], e, ev, au, st):
                 return False
             at += step
-    for i in range(len(au.always)):
+    for i in range(len(au.always)):  # noqa: SIM110  # Numba compiles no generators
         if not take_edge(au.always[i], e, ev, au, st):
             return False
     return True
 
 
-def move_run(k, e, ev, au, st):
+def move_run(k: int, e: int, ev: Any, au: Any, st: Any) -> bool:
     """What an event does to a run that it found: nothing, or the run is hit and moves by all edges that it can."""
     node = st.node[k]
     if au.node_dead[node] or expired(st.start[k], ev.end[e], au.node_longest[node]):
@@ -309,22 +316,25 @@ def move_run(k, e, ev, au, st):
     st.hit[k] = st.control[STAMP]
     edge = au.node_edge[node]
     while edge >= 0:
-        if not au.edge_dead[edge] and holds(au.edge_atoms[edge], au.edge_atoms_end[edge], e, ev, au):
-            if au.edge_program[edge] < 0 or satisfied(au.edge_program[edge], k, e, ev, au, st):
-                if not emit(edge, k, e, ev, au, st):
-                    return False
+        if (
+            not au.edge_dead[edge]
+            and holds(au.edge_atoms[edge], au.edge_atoms_end[edge], e, ev, au)
+            and (au.edge_program[edge] < 0 or satisfied(au.edge_program[edge], k, e, ev, au, st))
+            and not emit(edge, k, e, ev, au, st)
+        ):
+            return False
         edge = au.edge_next[edge]
     if st.noted_stamp[node] == st.control[PROBE]:
         edge = st.noted_head[node]
         while edge >= 0:
-            if au.edge_program[edge] < 0 or satisfied(au.edge_program[edge], k, e, ev, au, st):
-                if not emit(edge, k, e, ev, au, st):
-                    return False
+            asks = au.edge_program[edge]
+            if (asks < 0 or satisfied(asks, k, e, ev, au, st)) and not emit(edge, k, e, ev, au, st):
+                return False
             edge = st.noted_next[edge]
     return True
 
 
-def move_runs(e, ev, au, st):
+def move_runs(e: int, ev: Any, au: Any, st: Any) -> bool:
     """All runs that an event may move, by the columns that index them."""
     control = st.control
     size = len(st.head) - 1
@@ -346,14 +356,14 @@ def move_runs(e, ev, au, st):
             st.visited[control[VISITED]] = slot
             control[VISITED] += 1
         while k >= 0:
-            if au.node_column[st.node[k]] == column and st.key[k] == key:
-                if not move_run(k, e, ev, au, st):
-                    return False
+            mine = au.node_column[st.node[k]] == column and st.key[k] == key
+            if mine and not move_run(k, e, ev, au, st):
+                return False
             k = st.next[k]
     return True
 
 
-def settle(au, st, end):
+def settle(au: Any, st: Any, end: int) -> None:
     """The end of a group: runs that were hit go, new ones come, and what is final is put out."""
     control = st.control
     width = au.registers
@@ -406,7 +416,7 @@ def settle(au, st, end):
     control[PEAK] = max(control[PEAK], control[LIVE])
 
 
-def group(first, last, ev, au, st):
+def group(first: int, last: int, ev: Any, au: Any, st: Any) -> int:
     """The events of one end. Where it says that there is no room, nothing has been changed."""
     control = st.control
     control[STAMP] += 1
@@ -424,7 +434,7 @@ def group(first, last, ev, au, st):
     return DONE
 
 
-def drive(ev, au, st):
+def drive(ev: Any, au: Any, st: Any) -> int:
     """Events from AT on, as far as there is room."""
     control = st.control
     first = control[AT]

@@ -31,7 +31,9 @@ def table(rng: random.Random, rows: int, *, intervals: bool) -> pa.Table:
     data: dict[str, Any] = {
         "kind": pa.array([rng.choice(["A", "B", "C"]) for _ in range(rows)], pa.string()),
         "a": pa.array([rng.choice([None, 0, 1, 2, 3]) for _ in range(rows)], pa.int64()),
-        "x": pa.array([rng.choice([None, -0.0, 0.0, 0.5, 1.5, float("nan")]) for _ in range(rows)], pa.float64()),
+        "x": pa.array(
+            [rng.choice([None, -0.0, 0.0, 0.5, 1.5, float("nan")]) for _ in range(rows)], pa.float64()
+        ),
         "s": pa.array([rng.choice([None, "p", "q"]) for _ in range(rows)], pa.string()),
         "k": pa.array([rng.choice([None, 1, 2]) for _ in range(rows)], pa.int64()),
     }
@@ -77,9 +79,7 @@ def unary(rng: random.Random, d: Drawn, key: tuple[str, ...], last: dict[str, st
             old, new = rng.choice(free), f"r{rng.randrange(3)}"
             if new in names:
                 return d
-            return Drawn(
-                d.expr.rename({old: new}), {new if n == old else n: t for n, t in d.attrs.items()}
-            )
+            return Drawn(d.expr.rename({old: new}), {new if n == old else n: t for n, t in d.attrs.items()})
     name = rng.choice([*names, "e"]) if last is None else rng.choice(names)
     if name in key or d.attrs.get(name) == "string":
         return d
@@ -143,8 +143,12 @@ def _then(rng: random.Random, left: Drawn, right: Drawn) -> Drawn:
 
 def _iterate(rng: random.Random, left: Drawn, right: Drawn) -> Drawn:
     attrs = {**left.attrs, **right.attrs}
-    init = {n: rng.choice(same) for n in right.attrs if n not in left.attrs and (same := _same(left, right.attrs[n]))}
-    last = {n: t for n, t in left.attrs.items()} | {n: right.attrs[n] for n in init}
+    init = {
+        n: rng.choice(same)
+        for n in right.attrs
+        if n not in left.attrs and (same := _same(left, right.attrs[n]))
+    }
+    last = {**left.attrs, **{n: right.attrs[n] for n in init}}
     last = {n: t for n, t in last.items() if attrs[n] == t}
     on = None if rng.random() < 0.2 else condition(rng, attrs, last)
 
