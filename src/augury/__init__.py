@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from augury import spark
+    from augury.afa_query import Automaton
     from augury.cesar import Expression, stream
     from augury.errors import AuguryError, DataError, DataWarning, LimitError, QueryError
     from augury.expr.functions import function
+    from augury.lang.tracing import fn
     from augury.query import Query, expand, from_json, sase
     from augury.query_set import QuerySet
 
@@ -19,6 +21,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AuguryError",
+    "Automaton",
     "DataError",
     "DataWarning",
     "Expression",
@@ -27,6 +30,7 @@ __all__ = [
     "QueryError",
     "QuerySet",
     "expand",
+    "fn",
     "from_json",
     "function",
     "sase",
@@ -42,6 +46,8 @@ _HOMES = {
     **dict.fromkeys(("Expression", "stream"), "augury.cesar"),
     "QuerySet": "augury.query_set",
     "function": "augury.expr.functions",
+    "Automaton": "augury.afa_query",
+    "fn": "augury.lang.tracing",
     "spark": "augury.spark",
 }
 

@@ -10,7 +10,8 @@ from typing import Any
 from augury import algebra
 from augury.cesar import Expression, stream
 from augury.errors import QueryError
-from augury.query import VERSION, decoded_value, encoded_value
+from augury.lang.params import decoded_value, encoded
+from augury.query import VERSION
 
 LANGUAGE = "cesar"
 
@@ -34,8 +35,8 @@ def _text(text: algebra.Text | None) -> Any:
     if text is None:
         return None
     if text.text is None:
-        return {"value": encoded_value(getattr(text.expr, "value", None))}
-    return {"text": text.text, "params": {n: encoded_value(v) for n, v in text.params.items()}}
+        return {"value": encoded(getattr(text.expr, "value", None))}
+    return {"text": text.text, "params": {n: encoded(v) for n, v in text.params.items()}}
 
 
 def _out(node: algebra.Node) -> Any:

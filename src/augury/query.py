@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import datetime as dt
 import json
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from augury.asking import Asking
 from augury.errors import DataError, QueryError, locating
+from augury.lang.params import decoded_value, encoded
 from augury.pattern import Pattern, text_of_pattern
 
 if TYPE_CHECKING:
@@ -91,7 +89,7 @@ class Query(Asking):
 
     def to_json(self) -> str:
         """The query as JSON text: its text and the values of its parameters, nothing that runs."""
-        params = {name: encoded_value(value) for name, value in self._params.items()}
+        params = {name: encoded(value) for name, value in self._params.items()}
         return json.dumps({"augury": VERSION, "language": "sase", "text": self._text, "params": params})
 
 
@@ -137,6 +135,12 @@ def _cesar_of(data: dict[str, Any]) -> Asking:
     return read(data)
 
 
+def _afa_of(data: dict[str, Any]) -> Asking:
+    from augury.afa_query import from_object
+
+    return from_object(data)
+
+
 def _set_of(data: dict[str, Any]) -> Asking:
     from augury.query_set import read
 
@@ -146,6 +150,7 @@ def _set_of(data: dict[str, Any]) -> Asking:
 _READERS: dict[str, Callable[[dict[str, Any]], Asking]] = {
     "sase": _sase_of,
     "cesar": _cesar_of,
+    "afa": _afa_of,
     "set": _set_of,
 }
 
@@ -178,51 +183,3 @@ def expand(table: Any, query: Query | None = None, *, match_id: bool = False) ->
         query = found
     with locating(query.text):
         return expand_rows(rows, query.pattern, match_id=match_id)
-
-
-# ------------------------------------------------------------------ values of parameters in JSON
-
-_KINDS: tuple[tuple[str, type, Callable[[Any], Any], Callable[[Any], Any]], ...] = (
-    ("datetime", dt.datetime, dt.datetime.isoformat, dt.datetime.fromisoformat),
-    ("date", dt.date, dt.date.isoformat, dt.date.fromisoformat),
-    (
-        "microseconds",
-        dt.timedelta,
-        lambda v: v // dt.timedelta(microseconds=1),
-        lambda n: dt.timedelta(microseconds=n),
-    ),
-    ("decimal", Decimal, str, Decimal),
-    ("float", float, repr, float),
-    ("bytes", bytes, lambda v: base64.b64encode(v).decode(), lambda s: base64.b64decode(s, validate=True)),
-)
-
-
-def encoded_value(value: Any) -> Any:
-    """A parameter's value as JSON has it."""
-    if isinstance(value, tuple):
-        return [encoded_value(v) for v in value]
-    for name, type_, encode, _ in _KINDS:
-        if isinstance(value, type_):
-            return {name: encode(value)}
-    return value
-
-
-def decoded_value(value: Any) -> Any:
-    """A parameter's value, which may be a list of values."""
-    return [_decoded(v) for v in value] if isinstance(value, list) else _decoded(value)
-
-
-def _decoded(value: Any) -> Any:
-    if isinstance(value, list):
-        raise QueryError("this JSON holds no query: a parameter is a list of lists")
-    if isinstance(value, dict):
-        for name, _, _, decode in _KINDS:
-            if value.keys() == {name}:
-                try:
-                    return decode(value[name])
-                except (ValueError, TypeError, ArithmeticError):
-                    break
-        raise QueryError(
-            f"this JSON holds no query: {value!r} is no value", hint="from_json reads what to_json wrote"
-        )
-    return value

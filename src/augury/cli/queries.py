@@ -24,10 +24,10 @@ def query_from(given: str, params: Sequence[str] = ()) -> Query:
     if text.lstrip().startswith("{"):
         if values:
             raise UsageError("a query in JSON has its parameters with it; leave out --param")
-        found = from_json(text)
-        if not isinstance(found, Query):
-            raise QueryError("this JSON holds no SASE+ query", hint="the command line matches SASE+ queries")
-        return found
+        query = from_json(text)
+        if not isinstance(query, Query):
+            raise UsageError("the command line matches SASE+ queries; ask this one from Python")
+        return query
     return sase(text, **values)
 
 

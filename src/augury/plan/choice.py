@@ -60,8 +60,12 @@ ENGINES = (
     ),
 )
 
-ELSEWHERE = {"unshared": "sets of queries and CESAR expressions"}
-"""Plans that patterns have no engine for, and what they are for."""
+# Plans of other languages, and what they are for.
+ELSEWHERE = {
+    "unshared": "sets of queries and CESAR expressions: each query by itself",
+    "can": "automata: each subsequence's configurations are embedded in one run",
+    "restart": "automata in a matcher: what is kept is computed anew when an arc changes",
+}
 
 PLANS = (AUTO, *(e.plan for e in ENGINES), *ELSEWHERE)
 
@@ -87,9 +91,7 @@ def engine_of(plan: str) -> Engine:
 def choose(plan: str = AUTO) -> Choice:
     """The plan that a call of `match` runs, of those that can do what was asked."""
     if plan in ELSEWHERE:
-        raise QueryError(
-            f'plan="{plan}" is for {ELSEWHERE[plan]}: it cannot evaluate a pattern', hint='use plan="auto"'
-        )
+        raise QueryError(f'plan="{plan}" is for {ELSEWHERE[plan]}', hint='use plan="auto", or "eager"')
     if plan != AUTO:
         return Choice(plan, f'plan="{plan}" was asked for')
     chosen = next(e for e in ENGINES if e.baseline is None)
