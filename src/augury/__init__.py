@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from augury.errors import AuguryError, DataError, DataWarning, LimitError, QueryError
     from augury.expr.functions import function
     from augury.lang.tracing import fn
-    from augury.query import Query, expand, from_json, sase
+    from augury.pictures import Picture, plot_matches, plot_strategies
+    from augury.query import Query, expand, from_json, point_matches, sase
     from augury.query_set import QuerySet
 
 __version__ = "0.1.0"
@@ -26,6 +27,7 @@ __all__ = [
     "DataWarning",
     "Expression",
     "LimitError",
+    "Picture",
     "Query",
     "QueryError",
     "QuerySet",
@@ -33,6 +35,9 @@ __all__ = [
     "fn",
     "from_json",
     "function",
+    "plot_matches",
+    "plot_strategies",
+    "point_matches",
     "sase",
     "spark",
     "stream",
@@ -42,7 +47,8 @@ __all__ = [
 # the command line may take to show its help. A name that is its own home is a module.
 _HOMES = {
     **dict.fromkeys(("AuguryError", "DataError", "DataWarning", "LimitError", "QueryError"), "augury.errors"),
-    **dict.fromkeys(("Query", "expand", "from_json", "sase"), "augury.query"),
+    **dict.fromkeys(("Picture", "plot_matches", "plot_strategies"), "augury.pictures"),
+    **dict.fromkeys(("Query", "expand", "from_json", "point_matches", "sase"), "augury.query"),
     **dict.fromkeys(("Expression", "stream"), "augury.cesar"),
     "QuerySet": "augury.query_set",
     "function": "augury.expr.functions",

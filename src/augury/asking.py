@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from augury.algebra import Node
     from augury.explain import Explanation
+    from augury.pictures.canvas import Picture
+    from augury.pictures.diagram import Diagram
     from augury.runtime.matcher import Matcher
     from augury.runtime.options import Arguments
     from augury.runtime.program import Program
@@ -143,6 +145,29 @@ class Asking(ABC):
             )
         with locating(self._source):
             return self._explained(data, options, kernel=kernel)
+
+    def plot(self) -> Picture:
+        """Draw the query's automaton: its states, the conditions of its arcs, and what runs remember. A notebook shows it;
+        `.save("query.svg")` writes it.
+
+        >>> import augury as ag
+        >>> picture = ag.sase("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5").plot()
+        >>> picture.svg().startswith("<?xml")
+        True
+        """
+        from augury.pictures.spine import draw
+
+        return draw(self._diagram())
+
+    def _diagram(self) -> Diagram:
+        """What `plot` draws."""
+        raise QueryError("queries of this language have no picture yet")
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows the query: its text, and its automaton where pictures can be drawn."""
+        from augury.pictures.html import of_query
+
+        return of_query(str(self), self.plot)
 
     def matcher(self, schema: Any, *, state: bytes | None = None, **arguments: Unpack[Arguments]) -> Matcher:
         """`match` for events that keep coming: insert them in any order, and say with `advance` what cannot come any more.

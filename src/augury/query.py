@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from augury.explain import Explanation
+    from augury.pictures.diagram import Diagram
     from augury.runtime.options import Options
     from augury.runtime.program import Program
 
@@ -70,14 +71,27 @@ class Query(Asking):
         return hash(self._pattern)
 
     def _program(self, schema: pa.Schema, options: Options) -> Program:
+        if options.is_imprecise:
+            from augury.runtime.uncertain import program_of as uncertain_program_of
+
+            return uncertain_program_of(self._pattern, schema, options, self.to_json())
         from augury.runtime.sequences import program_of
 
         return program_of(self._pattern, schema, options)
 
     def _explained(self, data: Any, options: Options, *, kernel: bool) -> Explanation:
+        if options.is_imprecise:
+            from augury.explain.uncertain import explain as explain_uncertain
+
+            return explain_uncertain(self._pattern, data, options)
         from augury.explain import explain
 
         return explain(self._pattern, data, options, kernel=kernel)
+
+    def _diagram(self) -> Diagram:
+        from augury.pictures.diagram import of_pattern
+
+        return of_pattern(self._pattern)
 
     @property
     def _types(self) -> frozenset[str]:
@@ -183,3 +197,40 @@ def expand(table: Any, query: Query | None = None, *, match_id: bool = False) ->
         query = found
     with locating(query.text):
         return expand_rows(rows, query.pattern, match_id=match_id)
+
+
+def point_matches(
+    row: Any,
+    query: Query | None = None,
+    stream: Any = None,
+    *,
+    time: tuple[str, str] | None = None,
+    pmf: str | None = None,
+    type: str | None = None,
+    key: Any = None,
+) -> pa.Table:
+    """The point matches of one row over imprecise times: an instant for each variable, and its `probability`.
+
+    `row` is a result's slice of one row, which remembers its query and columns, or a dict beside which they are given.
+    Under skip_till_next_match it needs the stream that was matched.
+
+    >>> import pyarrow as pa
+    >>> events = pa.table({"kind": ["A", "B"], "lower": [1, 2], "upper": [2, 3]})
+    >>> found = sase("PATTERN SEQ(A a, B b)").match(events, time=("lower", "upper"), type="kind")
+    >>> found.column("confidence").to_pylist()
+    [0.75]
+    >>> point_matches(found.slice(0, 1)).to_pylist()  # doctest: +NORMALIZE_WHITESPACE
+    [{'a': 1, 'b': 2, 'probability': 0.25},
+     {'a': 1, 'b': 3, 'probability': 0.25},
+     {'a': 2, 'b': 3, 'probability': 0.25}]
+    """
+    from augury.runtime.point_matches import point_matches as listed
+
+    def read(text: str) -> Pattern:
+        found = from_json(text)
+        assert isinstance(found, Query)  # no other language has point matches
+        return found.pattern
+
+    pattern = None if query is None else query.pattern
+    with locating(None if query is None else query.text):
+        return listed(row, pattern, read, stream, time=time, pmf=pmf, type_=type, key=key)

@@ -22,12 +22,12 @@ import numpy.typing as npt
 from augury.automaton import Absent, Action, Arc
 from augury.engines import absence, patience
 from augury.engines.batch import COMPILED_FROM, prepare
-from augury.engines.compiling import compiled_source, plain
+from augury.engines.compiling import compiled, compiled_source, plain
 from augury.engines.eager_source import eager_source
 from augury.engines.generated import Options, Source, split_by_word
 from augury.engines.host import Host
 from augury.engines.kernels import control as ctl
-from augury.engines.kernels import graph, runs
+from augury.engines.kernels import graph, runs, texts
 from augury.engines.passes import Plan
 from augury.engines.stores import CountStore, GraphStore, size_of
 from augury.engines.walk import Graph, Walker, graph_of
@@ -180,9 +180,12 @@ class Evaluation(Host):
         if kind is None:
             return np.ones(self.table.num_rows, np.bool_)
         if name not in self._typed:
-            attr = Attr("", At.ONE, kind, type=self.plan.query.columns.types[kind])
-            test = Binary("=", attr, Literal("constant", name, type=STRING), type=BOOL)
-            self._typed[name] = truth(evaluate(test, self._column, self.table.num_rows))
+            known = texts_equal(self.table.column(kind), name) if self.fast else None
+            if known is None:
+                attr = Attr("", At.ONE, kind, type=self.plan.query.columns.types[kind])
+                test = Binary("=", attr, Literal("constant", name, type=STRING), type=BOOL)
+                known = truth(evaluate(test, self._column, self.table.num_rows))
+            self._typed[name] = known
         return self._typed[name]
 
     def _masks(self) -> list[npt.NDArray[Any]]:
@@ -448,6 +451,25 @@ class Evaluation(Host):
                 if not good.all():
                     found = absence.chosen_matches(found, good)
         return found
+
+
+def texts_equal(column: pa.ChunkedArray, text: str) -> npt.NDArray[np.bool_] | None:
+    """Which of a column's texts are this one; None where Arrow holds them in another form, or has nulls."""
+    import pyarrow as pa
+
+    if column.type != pa.string() or column.null_count:
+        return None
+    found = np.empty(len(column), np.bool_)
+    wanted = np.frombuffer(text.encode(), np.uint8)
+    start = 0
+    for chunk in column.chunks:
+        _, offsets, data = chunk.buffers()
+        if offsets is not None and len(chunk):
+            bounds = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+            held = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+            compiled(texts.equal_to)(bounds, held, wanted, found[start : start + len(chunk)])
+        start += len(chunk)
+    return found
 
 
 def _next_stretch(events: int, seconds: float) -> int:

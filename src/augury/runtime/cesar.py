@@ -25,6 +25,7 @@ from augury.errors import QueryError
 from augury.expr.columns import from_arrow
 from augury.expr.functions import UserFunction, called
 from augury.expr.tree import Param, walk
+from augury.expr.types import INT64_MAX
 from augury.match.gather import no_rows, rows_of_table
 from augury.match.identity import canonical, value_digests
 from augury.resolve_cesar import Span, Typed, output_schema, resolve, span_of
@@ -102,6 +103,13 @@ class Streams:
 
     def bad_rows(self, named: Callable[[str], str]) -> str:
         return bad_times(self.roles, named)
+
+    def lags(self) -> dict[str, int | None]:
+        """A result is certain as soon as the instants of its end have passed; it may have started at any time."""
+        return {"end": 0, "start": None}
+
+    def unending(self) -> str | None:
+        return None
 
     def condition(self, named: Callable[[str], str]) -> str | None:
         """The rows of a base stream."""
@@ -322,6 +330,11 @@ class Going:
         found = self.writer.tables(self.levels.step(self.reader.batch(events)))
         return self.program.rows(found, self.names)
 
+    @property
+    def due(self) -> int:
+        """Nothing waits."""
+        return INT64_MAX
+
     def stats(self) -> dict[str, int]:
         runs = [n.runs for n in self.levels.networks]
         return {
@@ -408,6 +421,11 @@ class Speculating(Going):
         clock = self.program.clock
         found = from_arrow(self.open.column(clock), self.program.columns.types[clock])
         return np.asarray(found.values).astype(np.int64)
+
+    @property
+    def due(self) -> int:
+        """Events that are settled are forgotten."""
+        return min(int(self._ends().min()) + 1, INT64_MAX) if self.open.num_rows else INT64_MAX
 
     def stats(self) -> dict[str, int]:
         known = super().stats()

@@ -71,6 +71,14 @@ class Kept:
         self.due[slot] = self.expires[slot] = NEVER
         return slot
 
+    @property
+    def next(self) -> int:
+        """The first instant at which a slot must be looked at, or at which the last one of all is of no use."""
+        used = self.count[: self.size] > 0
+        if not used.any():
+            return NEVER
+        return int(min(self.due[: self.size][used].min(), self.expires[: self.size][used].max()))
+
     def due_by(self, instant: int) -> Ints:
         """The slots that must be looked at by this instant."""
         return np.flatnonzero((self.due[: self.size] <= instant) & (self.count[: self.size] > 0))

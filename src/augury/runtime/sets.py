@@ -95,6 +95,19 @@ class Sets:
     def bad_rows(self, named: Callable[[str], str]) -> str:
         return self.streams.bad_rows(named)
 
+    def lags(self) -> dict[str, int | None]:
+        """By column the longest of its members'."""
+        found: dict[str, int | None] = {}
+        every = [p.lags() for p in self.others.values()]
+        for lags in [self.streams.lags(), *every] if self.streams.members else every:
+            for column, lag in lags.items():
+                known = found.get(column, lag)
+                found[column] = None if known is None or lag is None else max(known, lag)
+        return found
+
+    def unending(self) -> str | None:
+        return next((said for p in self.others.values() if (said := p.unending()) is not None), None)
+
     def condition(self, named: Callable[[str], str]) -> str | None:
         parts = [p.condition(named) for p in self.others.values()]
         if self.streams.members:
@@ -276,6 +289,10 @@ class SetCore:
 
     def _named(self, table: pa.Table, name: str) -> pa.Table:
         return named(table, name, changes_of(self.program.gives), at=1)
+
+    @property
+    def due(self) -> int:
+        return min([self.streams.due, *(core.due for core, _ in self.others.values())])
 
     def stats(self) -> dict[str, int]:
         total = self.streams.stats()

@@ -74,6 +74,11 @@ class Steps:
             self.kept.drop_expired(frontier)
         return inserts(found)
 
+    @property
+    def due(self) -> int:
+        """The first frontier at which something is certain or forgotten though no event comes."""
+        return self.kept.next
+
     def stats(self) -> dict[str, int]:
         """What is kept."""
         measures = self.engine.measures
