@@ -271,7 +271,7 @@ class Drive(Host):
     def go(self, on_full: Callable[[], None] | None = None) -> None:
         """Make all versions. `on_full` may make room in the pool; what it does not make, growing does."""
         s = self.stretch
-        begun = time.monotonic()
+        begun, full_at = time.monotonic(), -1
         arguments = self._arguments()
         while True:
             self.control[source.STOP] = PAUSE if self.fast else PAUSE_OF_FEW
@@ -296,7 +296,8 @@ class Drive(Host):
                     if not self.fast:
                         arguments = self._arguments()
                     self.control[source.SIZE] = self.size
-                if 2 * self.size > self.room:
+                again, full_at = full_at == self.at, self.at
+                if again or 2 * self.size > self.room:
                     self.room *= 4
                     for (name, dtype), array in zip(self.source.pool, list(self.pool.values()), strict=True):
                         self.pool[name] = self.longer(array, np.dtype(dtype).str, self.room)
