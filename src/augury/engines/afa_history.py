@@ -26,7 +26,7 @@ from augury.engines.afa import Runs, Stepper, Stretch, slices
 from augury.engines.afa_lists import View, mixed
 from augury.engines.afa_outputs import Found, accepted, ended, names_of, no_outputs
 from augury.engines.afa_pool import Kept, Pool
-from augury.engines.afa_whole import gaps, ordered
+from augury.engines.afa_whole import Whole, gaps, ordered
 from augury.engines.batch import COMPILED_FROM
 from augury.expr.columns import from_arrow
 from augury.expr.types import INT64_MAX, INT64_MIN
@@ -62,7 +62,7 @@ class History:
         self.restarts = restarts
         query = stepper.query
         self.sequence = query.sequence
-        self.pool = Pool(query, sequence=self.sequence is not None)
+        self.pool = Pool(query, stepper.options.extras)
         self.kept = Kept.none()
         self.table = no_rows(schema)
         self.names = np.zeros(0, np.int64)  # of the keys, by their numbers
@@ -93,6 +93,8 @@ class History:
     def _key_numbers(self, table: pa.Table) -> Ints:
         """The number of each row's key; new keys get new ones."""
         roles, types = self.query.roles, self.query.columns.types
+        if not roles.key and len(self.names):
+            return np.zeros(table.num_rows, np.int64)
         if roles.key:
             lanes = value_digests(table, roles.key, types)
             words = (lanes[0] ^ (lanes[1] << np.uint64(1))).view(np.int64)
@@ -121,6 +123,35 @@ class History:
         return numbers[places.reshape(-1)]
 
     # -------------------------------------------------------------- a step
+
+    def follow(self, new: pa.Table) -> Changes:
+        """Events behind all that came before, and before the frontier: only each key's last version is kept."""
+        fresh = self._fresh(new)
+
+        def before(rows: Ints) -> tuple[Runs, Ints, Ints]:
+            keys = fresh.key[rows]
+            lo, hi = self.base_lo[keys], self.base_hi[keys]
+            which, _ = slices(lo, hi)
+            ends = np.cumsum(hi - lo)
+            return self.pool.runs(which), ends - (hi - lo), ends
+
+        whole = Whole(self.stepper, new, fast=self._compiles(new.num_rows), ids=fresh.id, before=before)
+        found = whole.run()
+        for places, lengths, runs in whole.ends:
+            rows = whole.rows[places]
+            keys = fresh.key[rows]
+            ends = self.pool.append(runs) + np.cumsum(lengths)
+            self.base_lo[keys], self.base_hi[keys] = ends - lengths, ends
+            self.base_rank[keys], self.base_time[keys] = fresh.rank[rows], fresh.time[rows]
+            self.base_id[keys] = fresh.id[rows]
+        self.fast = self.fast or self.stepper.measures["run_steps"] > FAST_FROM
+        return Changes(found, fresh.key[whole.rows[found.end]])
+
+    @property
+    def follows(self) -> bool:
+        """Whether events that are certain can be followed without a history."""
+        waits = any(a.takes is Takes.WINDOW_END for a in self.query.arcs)
+        return not (len(self.kept) or self.events or self.restarts or self.sequence or waits)
 
     def change(
         self, new: pa.Table | None = None, gone: Mask | None = None, arcs: Iterable[Arc] = ()
@@ -342,9 +373,7 @@ class History:
         """The runs of all versions of a stretch, and its slices among them."""
         los, his = np.concatenate([s.ver_lo, s.ref_lo]), np.concatenate([s.ver_hi, s.ref_hi])
         known = los >= 0
-        pairs = np.stack([los[known], his[known]])
-        distinct, which = np.unique(pairs, axis=1, return_inverse=True)
-        which = which.reshape(-1)
+        distinct, which = _distinct(los[known], his[known])
         lengths = distinct[1] - distinct[0]
         starts = np.concatenate([[0], np.cumsum(lengths)])
         rows, _ = slices(distinct[0], distinct[1])
@@ -385,11 +414,6 @@ class History:
         """What is in one of them only."""
         if len(old) and len(new):
             tokens = [mixed(names_of(f, self.query)) for f in (old, new)]
-            if self.events:
-                tokens = [
-                    t ^ v.contents(f)
-                    for t, v, f in zip(tokens, (old_view, new_view), (old, new), strict=True)
-                ]
             in_new, in_old = np.isin(tokens[0], tokens[1]), np.isin(tokens[1], tokens[0])
             old, new = old.take(~in_new), new.take(~in_old)
         return self._changes(old, old_view, both), self._changes(new, new_view, both)
@@ -425,16 +449,15 @@ class History:
         if self.pool.size <= max(SPARE, 2 * self._swept):
             return
         lo, hi = (np.concatenate([getattr(self.kept, n), getattr(self, f"base_{n}")]) for n in ("lo", "hi"))
-        distinct, which = np.unique(np.stack([lo, hi]), axis=1, return_inverse=True)
+        distinct, which = _distinct(lo, hi)
         lengths = distinct[1] - distinct[0]
         self._swept = self.pool.size
         if self.pool.size <= 2 * int(lengths.sum()) + SPARE:
             return
         rows, _ = slices(distinct[0], distinct[1])
-        old, self.pool = self.pool, Pool(self.query, sequence=self.sequence is not None)
+        old, self.pool = self.pool, Pool(self.query, self.stepper.options.extras)
         self.pool.append(old.runs(rows))
         starts = np.concatenate([[0], np.cumsum(lengths)])
-        which = which.reshape(-1)
         lo, hi = starts[:-1][which], starts[1:][which]
         many = len(self.kept)
         self.kept = replace(self.kept, lo=lo[:many], hi=hi[:many])
@@ -579,5 +602,13 @@ class History:
     def nodes(self) -> int:
         """The runs of all versions that are kept, shared ones once."""
         lo, hi = (np.concatenate([getattr(self.kept, n), getattr(self, f"base_{n}")]) for n in ("lo", "hi"))
-        distinct = np.unique(np.stack([lo, hi]), axis=1)
+        distinct, _ = _distinct(lo, hi)
         return int((distinct[1] - distinct[0]).sum())
+
+
+def _distinct(lo: Ints, hi: Ints) -> tuple[tuple[Ints, Ints], Ints]:
+    """Each slice once, by where it begins, and of which of them each is."""
+    longest = int((hi - lo).max()) + 1 if len(lo) else 1
+    words, which = np.unique(lo * longest + (hi - lo), return_inverse=True)
+    starts, lengths = np.divmod(words, longest)
+    return (starts, starts + lengths), which.reshape(-1)
