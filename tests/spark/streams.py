@@ -6,6 +6,7 @@ import os
 import uuid
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -62,12 +63,8 @@ def run(df: Any, checkpoint: Path) -> tuple[pa.Table, list[Any]]:
 
 
 def counts_of(progress: Sequence[Any], number: int = 0) -> dict[str, int]:
-    """The sums of what the library's operator counted: of the first one in the query, or of another."""
-    total: dict[str, int] = {}
-    for one in progress:
-        found = [n for n in one.observedMetrics if n.startswith("augury_")]
-        names = sorted(found, key=lambda name: int(name.removeprefix("augury_")))
-        if names:
-            for name, value in one.observedMetrics[names[number]].asDict().items():
-                total[name] = total.get(name, 0) + value
-    return total
+    """What the library's operator counted: of the first one in the query, or of another."""
+    from augury.spark.progress import progress as told
+
+    found: dict[str, int] = told(SimpleNamespace(recentProgress=progress))["queries"][number]
+    return found
