@@ -290,7 +290,8 @@ def told(
     version: int | None, action: str, name: str | None, query: str | None = None, at: float | None = None
 ) -> str:
     micros = None if at is None else int(at * 1e6)
-    return json.dumps({"version": version, "action": action, "name": name, "query": query, "at": micros})
+    row = {"version": version, "action": action, "name": name, "query": query, "at": micros}
+    return json.dumps({column: value for column, value in row.items() if value is not None})
 
 
 ONE = "PATTERN SEQ(A a, B b) WITHIN 9 seconds RETURN a.x AS x, b.x AS y"

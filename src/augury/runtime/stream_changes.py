@@ -88,15 +88,15 @@ def _order(change: Change) -> tuple[int, int]:
 
 
 def read(told: Iterable[str]) -> list[Change]:
-    """Rows of a control stream, each as a JSON object; `at` is an instant."""
+    """Rows of a control stream, each as a JSON object without what is null; `at` is an instant."""
     rows = [json.loads(text) for text in told]
     changes = [
         Change(
-            version=NO_VERSION if row["version"] is None else row["version"],
-            action=str(row["action"]),
-            name=row["name"],
-            query=row["query"],
-            at=row["at"],
+            version=row.get("version", NO_VERSION),
+            action=str(row.get("action")),
+            name=row.get("name"),
+            query=row.get("query"),
+            at=row.get("at"),
         )
         for row in rows
     ]
