@@ -142,6 +142,10 @@ class Kept:
             self.pool[begin:] = [joined]
             self.barred[begin:] = [np.concatenate(self.barred[begin:])]
 
+    def forget_empty(self, slots: Ints) -> None:
+        """Forget those of these slots that have no row."""
+        self._forget(slots[self.count[slots] == 0])
+
     def drop_expired(self, instant: int) -> None:
         """Forget the slots of which no match can need a row from this instant on."""
         expires = self.expires[: self.size]
