@@ -154,10 +154,7 @@ def bounds(chain: Ints, window: int, lower: Ints, upper: Ints, least: Ints, most
         least[0] = max(least[0], least[2] - window + 1)
         least[1] = max(least[1], least[0] + 1)
         least[2] = max(least[2], least[1] + 1)
-    for k in range(3):
-        if least[k] > most[k]:
-            return False
-    return True
+    return bool(least[0] <= most[0]) and bool(least[1] <= most[1]) and bool(least[2] <= most[2])
 
 
 def confidences(
