@@ -286,9 +286,13 @@ def hadoop(rows: int, *, nodes: int = 10, seed: Seed = 0) -> pa.Table:
     ends = begun + lasting
     start, finish, pull, merge, merged, measure = range(6)
     kinds = [(start, begun[:tasks]), (finish, ends[:tasks]), (merge, begun[tasks:]), (merged, ends[tasks:])]
-    kind = np.concatenate([np.full(len(t), k) for k, t in kinds] + [np.full(pulls, pull), np.full(len(at), measure)])
+    kind = np.concatenate(
+        [np.full(len(t), k) for k, t in kinds] + [np.full(pulls, pull), np.full(len(at), measure)]
+    )
     time = np.concatenate([*(t for _, t in kinds), rng.integers(0, span, pulls), measured])
-    node = np.concatenate([*(np.tile(w, 2) for w in (where[:tasks], where[tasks:])), rng.integers(0, nodes, pulls), at])
+    node = np.concatenate(
+        [*(np.tile(w, 2) for w in (where[:tasks], where[tasks:])), rng.integers(0, nodes, pulls), at]
+    )
     own = np.arange(tasks + merges)
     of_task = [*(np.tile(w, 2) for w in (own[:tasks], own[tasks:])), rng.integers(0, max(1, tasks), pulls)]
     task = np.concatenate([*of_task, np.zeros(len(at), np.int64)])
