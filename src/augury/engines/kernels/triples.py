@@ -157,6 +157,36 @@ def bounds(chain: Ints, window: int, lower: Ints, upper: Ints, least: Ints, most
     return bool(least[0] <= most[0]) and bool(least[1] <= most[1]) and bool(least[2] <= most[2])
 
 
+def mix(
+    sums: Floats, mixed: Floats, ahead: Floats, around: Ints, near: int, skip: int, s: int, e: int, edge: int, offset: int
+) -> None:  # fmt: skip
+    """mixed[0]: for each last instant the sum over all sets of what is around, but for the last event itself."""
+    size = e - s
+    for state in range(1 << near):
+        if state & skip != 0:
+            continue
+        target = mixed[state]
+        whole = sums[state, 0]
+        for c in range(edge):
+            target[c] = whole
+        if edge < size:
+            source = sums[state, offset : offset + size - edge]
+            target = mixed[state, edge:size]
+            for c in range(size - edge):
+                target[c] = source[c]
+    for m in range(near):
+        bit = 1 << m
+        if bit == skip:
+            continue
+        other = ahead[around[m], s:e]
+        for state in range(1 << near):
+            if state & (bit | skip | (bit - 1)) == 0:
+                target = mixed[state]
+                source = mixed[state | bit]
+                for c in range(size):
+                    target[c] = source[c] + other[c] * target[c]
+
+
 def confidences(
     found: Ints, lists_begin: Ints, lists_end: Ints, listed: Ints, window: int,
     lower: Ints, upper: Ints, given: Ints, place: Ints, mass: Floats, before: Floats, after: Floats,
@@ -186,6 +216,8 @@ def confidences(
     coming = np.zeros(hull, np.float64)
     chances3 = np.zeros((many, hull), np.float64)
     total = np.zeros((many, hull), np.float64)
+    twin_of = np.zeros(many, np.int64)  # the last event among those that could spoil both gaps
+    alone_of = np.zeros(many, np.int64)  # … or the second one alone
     n = len(found)
     begin = 0
     while begin < n:
@@ -228,6 +260,14 @@ def confidences(
             for t in range(base3, far + 1):
                 chances3[i - begin, t - base3] = chance(found[i, 2], t, lower, upper, place, mass)
                 total[i - begin, t - base3] = 0.0
+            twin_of[i - begin] = -1
+            alone_of[i - begin] = -1
+            for k in range(nd):
+                if twice[k] == found[i, 2]:
+                    twin_of[i - begin] = k
+            for k in range(n3):
+                if only3[k] == found[i, 2]:
+                    alone_of[i - begin] = k
         fits = True
         changed = True  # which events come after t2
         for t2 in range(low2, high2 + 1):
@@ -340,43 +380,83 @@ def confidences(
                 edge = size  # up to there every first instant is in the window
                 if window >= 0:
                     edge = min(size, max(0, a + window - base3 - s))
+                twin = twin_of[i - begin]
                 skip = 0  # no set has the last event itself
+                if twin >= 0 and lower[e3] <= t2:
+                    for m in range(near):
+                        if around[m] == twin:
+                            skip = 1 << m
+                # Up to two others around are the usual case, and done in one pass: slices cost more than what is in them.
+                b1 = 0
+                b2 = 0
+                k1 = 0
+                k2 = 0
+                others = 0
                 for m in range(near):
-                    if twice[around[m]] == e3:
-                        skip = 1 << m
-                for state in range(1 << near):
-                    if state & skip != 0:
-                        continue
-                    target = mixed[state]
-                    whole = sums[state, 0]
+                    if 1 << m != skip:
+                        if others == 0:
+                            b1 = 1 << m
+                            k1 = around[m]
+                        elif others == 1:
+                            b2 = 1 << m
+                            k2 = around[m]
+                        others += 1
+                if others > 2:
+                    mix(sums, mixed, ahead, around, near, skip, s, e, edge, s + edge + base3 - window + 1 - a)
+                    source = mixed[0]
+                elif others == 2:
+                    source = mixed[0]
+                    one = ahead[k1, s:e]
+                    two = ahead[k2, s:e]
+                    w0 = sums[0, 0]
+                    w1 = sums[b1, 0]
+                    w2 = sums[b2, 0]
+                    w12 = sums[b1 | b2, 0]
                     for c in range(edge):
-                        target[c] = whole
+                        source[c] = w12 + one[c] * w2 + two[c] * (w1 + one[c] * w0)
                     if edge < size:
                         offset = s + edge + base3 - window + 1 - a
-                        source = sums[state, offset : offset + size - edge]
-                        target = mixed[state, edge:size]
+                        stop = offset + size - edge
+                        v0 = sums[0, offset:stop]
+                        v1 = sums[b1, offset:stop]
+                        v2 = sums[b2, offset:stop]
+                        v12 = sums[b1 | b2, offset:stop]
+                        one = one[edge:]
+                        two = two[edge:]
+                        late = source[edge:]
                         for c in range(size - edge):
-                            target[c] = source[c]
-                for m in range(near):
-                    bit = 1 << m
-                    if bit == skip:
-                        continue
-                    other = ahead[around[m], s:e]
-                    for state in range(1 << near):
-                        if state & (bit | skip | (bit - 1)) == 0:
-                            target = mixed[state]
-                            source = mixed[state | bit]
-                            for c in range(size):
-                                target[c] = source[c] + other[c] * target[c]
+                            late[c] = v12[c] + one[c] * v2[c] + two[c] * (v1[c] + one[c] * v0[c])
+                elif others == 1:
+                    source = mixed[0]
+                    one = ahead[k1, s:e]
+                    w0 = sums[0, 0]
+                    w1 = sums[b1, 0]
+                    for c in range(edge):
+                        source[c] = w1 + one[c] * w0
+                    if edge < size:
+                        offset = s + edge + base3 - window + 1 - a
+                        stop = offset + size - edge
+                        v0 = sums[0, offset:stop]
+                        v1 = sums[b1, offset:stop]
+                        one = one[edge:]
+                        late = source[edge:]
+                        for c in range(size - edge):
+                            late[c] = v1[c] + one[c] * v0[c]
+                else:
+                    source = mixed[0]
+                    w0 = sums[0, 0]
+                    for c in range(edge):
+                        source[c] = w0
+                    if edge < size:
+                        offset = s + edge + base3 - window + 1 - a
+                        v0 = sums[0, offset : offset + size - edge]
+                        late = source[edge:]
+                        for c in range(size - edge):
+                            late[c] = v0[c]
                 target = total[i - begin, s:e]
-                source = mixed[0]
                 share = chances3[i - begin, s:e]
                 after2 = row[s:e]
-                twin = -1  # the last event among those that come after t2
-                for k in range(nd):
-                    if twice[k] == e3 and lower[e3] > t2:
-                        twin = k
-                if twin < 0:
+                if twin < 0 or lower[e3] <= t2:
                     for c in range(size):
                         target[c] += source[c] * share[c] * after2[c]
                 else:
@@ -384,14 +464,14 @@ def confidences(
                     for c in range(size):
                         if share[c] > 0.0:
                             target[c] += source[c] * share[c] * after2[c] / other[c]
-                for k in range(n3):
-                    if only3[k] == e3 and upper[e3] > t2:
-                        done = until(e3, t2, lower, upper, place, before)
-                        other = ahead3[k, s:e]
-                        for c in range(size):
-                            if share[c] > 0.0:
-                                p = source[c] * share[c] * after2[c]
-                                target[c] += p / (done + other[c]) - p
+                k = alone_of[i - begin]
+                if k >= 0 and upper[e3] > t2:
+                    done = until(e3, t2, lower, upper, place, before)
+                    other = ahead3[k, s:e]
+                    for c in range(size):
+                        if share[c] > 0.0:
+                            p = source[c] * share[c] * after2[c]
+                            target[c] += p / (done + other[c]) - p
         for i in range(begin, end):
             chain = found[i]
             e3 = chain[2]
