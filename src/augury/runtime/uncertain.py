@@ -151,6 +151,11 @@ class Uncertain:
                 "rows of imprecise times are reported when they are certain",
                 hint="leave speculate out, or write speculate=0",
             )
+        if self.options.plan == "definition":
+            raise QueryError(
+                'plan="definition" looks at whole tables of imprecise times',
+                hint='leave plan out, or write plan="sorted"',
+            )
         return UncertainSteps(self)
 
 
