@@ -102,7 +102,7 @@ class Steps:
         sections = [
             written_events(kept.pool, self.reads),
             np.packbits(barred).tobytes(),
-            kept.name_of[slots].tobytes(),
+            np.ascontiguousarray(kept.names.of_slot[:, slots].T).astype("<u8").tobytes(),
             *(getattr(kept, field)[slots].astype("<i8").tobytes() for field in _BY_SLOT),
         ]
         return {"done": self.done, "kept": kept.live}, sections
