@@ -1,7 +1,7 @@
 """A Spark DataFrame: the same query, in parallel.
 
-    df ─ columns that are read ─ rows that can count ─ repartition by key ─ sort by key and time ─ mapInArrow ─> df
-         named c0, c1, …         (`spark_filter`)                                                (`spark_worker`)
+    df ─ columns that are read ─ rows that can count ─ blobs for each task ─ repartition ─ matches of each task ─> df
+         named c0, c1, …         (`spark_filter`)      (`spark_pack`)                      (`spark_worker`)
 
 What is wrong with the query is told by the schema alone, before Spark reads anything. Inside, columns go by their
 places: names may hold dots, quotes, or differ in nothing but case. Only methods of DataFrames are called, and
@@ -20,10 +20,11 @@ from augury.expr.functions import called
 from augury.expr.printing import quoted
 from augury.pattern import Pattern, Strategy
 from augury.resolve import Resolved
-from augury.runtime.slices import Cut, Groups, partition_columns
+from augury.runtime.slices import Cut, Cutting, partition_columns
 from augury.runtime.slices import cutting as cutting_of
 from augury.runtime.spark_filter import needed
-from augury.runtime.spark_layout import by_partition, by_time, clock_of, stretches
+from augury.runtime.spark_layout import Layout, by_partition, by_time, places
+from augury.runtime.spark_pack import PACKED, Pack
 from augury.runtime.spark_types import UNREADABLE, arrow_schema, spark_schema
 from augury.runtime.spark_worker import Task
 from augury.runtime.table import Options, met
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 BAD_ROWS = "augury.bad_rows"
+TOLD_BY = {Cut.FIRST: "match_start", Cut.LAST: "match_end"}  # columns of a result: what says whose a match is
 _observed: WeakKeyDictionary[DataFrame, Any] = WeakKeyDictionary()
 
 
@@ -51,16 +53,24 @@ def match_frame(pattern: Pattern, df: DataFrame, options: Options) -> DataFrame:
         *(_plain(names[n], df.schema[n].dataType) for n in reads.names)
     )
     rows, observed = _that_count(rows, query, options, names.__getitem__)
-    rows, groups = _laid_out(rows, query, options, names, reads)
+    cutting = cutting_of(query, options.output, options.plan)
+    layout = _layout(rows, query, cutting)
+    partition = [names[name] for name in partition_columns(query)]
+    if partition:
+        rows = rows.selectExpr("*", f"xxhash64({', '.join(partition)})")
+    pack = Pack(query, reads, layout, bool(partition), places(layout.tasks))
+    packed = rows.mapInArrow(pack, spark_schema(PACKED))
+    dealt = packed.repartition(1) if layout.tasks == 1 else packed.repartition("place")
     task = Task(
         query=query,
         reads=reads,
         gives=gives,
         options=options,
         functions=called((*pattern.predicates, *(i.expr for i in pattern.returns or ()))),
-        groups=groups,
+        layout=layout,
+        told_by=TOLD_BY.get(cutting.cut, ""),
     )
-    result = rows.mapInArrow(task, spark_schema(gives))
+    result = dealt.mapInArrow(task, spark_schema(gives))
     if observed is not None:
         _observed[result] = observed
     return result
@@ -76,27 +86,13 @@ def bad_rows_of(result: DataFrame) -> int:
     return int(_observed[result].get[BAD_ROWS])
 
 
-def _laid_out(
-    rows: DataFrame, query: Resolved, options: Options, names: dict[str, str], reads: pa.Schema
-) -> tuple[DataFrame, Groups | None]:
-    """The rows over tasks, and in which order they come there."""
-    time = names[query.roles.time]
-    clock = clock_of(time, reads.field(query.roles.time).type)
-    cutting = cutting_of(query, options.output, options.plan)
-    partition = [names[name] for name in partition_columns(query)]
-    mark = "mark"
-    while mark in reads.names:
-        mark += "_"
-    if partition and cutting.cut is not Cut.GREEDY:
-        return by_partition(rows, partition, clock, mark)
-    if partition:
-        return rows.repartition(*partition).sortWithinPartitions(*partition, time), None
-    if cutting.cut in (Cut.FIRST, Cut.LAST):
-        most = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-        cut = stretches(rows, clock, cutting, most)
-        if cut is not None:
-            return by_time(rows, clock, cut, mark, time)
-    return rows.repartition(1).sortWithinPartitions(time), None
+def _layout(rows: DataFrame, query: Resolved, cutting: Cutting) -> Layout:
+    """Which task of Spark gets which rows."""
+    tasks = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    if partition_columns(query):
+        return by_partition(tasks)
+    cut = by_time(tasks, cutting) if cutting.cut in TOLD_BY else None
+    return Layout() if cut is None else cut
 
 
 def _check_readable(query: Resolved, schema: pa.Schema, df: DataFrame) -> None:
