@@ -22,8 +22,9 @@ from augury.engines import eager
 from augury.engines.stores import GraphStore
 from augury.generate import stock
 from augury.match.gather import in_one_chunk
-from augury.runtime.by_engine import MAX_RUNS, Engine, How
-from augury.runtime.table import Options, met
+from augury.runtime.by_engine import Engine, How
+from augury.runtime.options import MAX_RUNS, Options
+from augury.runtime.sequences import program_of
 from bench.growing import Record, bounded, part
 from bench.runner import counted
 
@@ -116,7 +117,8 @@ class Asked:
 
     def __init__(self, text: str, schema: pa.Schema, plan: str, output: str) -> None:
         options = Options(time="ts", type="kind", output=output, plan=plan)
-        self.query, self.gives = met(ag.sase(text).pattern, schema, options)
+        program = program_of(ag.sase(text).pattern, schema, options)
+        self.query, self.gives = program.query, program.gives
         self.plan = plan
         self.output = output
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from bench import experiments, runner
+from bench import experiments, live, runner
 from bench.growing import Record
 from bench.on_spark import cases as on_spark_cases
 from bench.on_spark import measure as on_spark_measure
@@ -25,6 +25,12 @@ def parts(*, quick: bool, only: list[str]) -> Iterator[Part]:
     for workload in workloads(quick=quick):
         if chosen(workload.name):
             yield workload.name, partial(runner.run, workload, quick=quick)
+    for workload in live.workloads(quick=quick):
+        if chosen(workload.name):
+            yield workload.name, partial(runner.run, workload, quick=quick)
+    for name, measured in (("live/state", live.state), ("live/memory", live.memory)):
+        if chosen(name):
+            yield name, partial(measured, quick=quick)
     for experiment in experiments.experiments(quick=quick):
         if chosen(experiment.name):
             yield experiment.name, partial(experiments.measure, experiment, quick=quick)

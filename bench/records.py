@@ -110,6 +110,10 @@ def line(record: Record, before: Record | None = None) -> str:
     for name, unit in (("events_per_second", "M ev/s"), ("matched_events_per_second", "M matched/s")):
         if name in record:
             cells.append(f"{record[name] / 1e6:>8.2f} {unit}")
+    if "bytes_per_key" in record:
+        cells.append(f"{record['bytes_per_key']:>8.1f} bytes a key")
+    if "grown" in record:
+        cells.append(f"{record['last_mb']:.0f} MB, {record['grown']:.2f} times what the first fifth took")
     if "reached" in record:
         cells.append("reached" if record["reached"] else f"NOT REACHED, wanted {_said(record['goal'])}")
     if record.get("agrees") is False:
@@ -127,5 +131,7 @@ def _said(goal: Record) -> str:
         "matched_per_second": lambda v: f"{v / 1e6:g} M matched/s",
         "seconds": lambda v: f"{v:g} s",
         "ratio": lambda v: f"{v:g} x",
+        "bytes_per_key": lambda v: f"{v:g} bytes a key",
+        "grown": lambda v: f"{v:g} times",
     }
     return " or ".join(words[name](value) for name, value in goal.items())

@@ -55,7 +55,7 @@ def workloads(*, quick: bool) -> list[Workload]:
 
 
 @functools.lru_cache(maxsize=1)
-def _made(make: Callable[..., pa.Table], *args: Any, **named: Any) -> pa.Table:
+def shared(make: Callable[..., pa.Table], *args: Any, **named: Any) -> pa.Table:
     """The stream of the workloads at hand; neighbours in the list share it."""
     return make(*args, **named)
 
@@ -91,7 +91,7 @@ def template(strategy: str, iterator: str) -> str:
 
 def _w1(*, quick: bool) -> Iterator[Workload]:
     del quick  # small as it is
-    stream = functools.partial(_made, stock, 200_000, symbols=2, p_up=0.7, p_down=0.15)
+    stream = functools.partial(shared, stock, 200_000, symbols=2, p_up=0.7, p_down=0.15)
     for output in ("count", "all"):
         for strategy in STRATEGIES:
             for iterator in ITERATORS:
@@ -115,7 +115,7 @@ SHORT = f"{FUNNEL} RETURN a.user, a.page, b.ts, c.ts"
 
 def _clicks(*, quick: bool) -> Iterator[Workload]:
     rows = 1_000_000 if quick else 5_000_000
-    stream = functools.partial(_made, clicks, rows, users=10_000)
+    stream = functools.partial(shared, clicks, rows, users=10_000)
     roles = {"time": "ts", "type": "kind", "key": "user"}
     for name, text in (("clicks/events", FUNNEL), ("clicks/return", SHORT)):
         call = asked(text, output="all", **roles)
@@ -144,7 +144,7 @@ def _abc(*, quick: bool) -> Iterator[Workload]:
     for name, rare in (("equal", 1 / 3), ("rare", 0.001)):
         within = round(200 * 2 / (1 - rare))  # 200 live A and as many B
         text = f"{ABC} WITHIN {within}"
-        stream = functools.partial(_made, letters, rows, rare)
+        stream = functools.partial(shared, letters, rows, rare)
         call = asked(text, output="count", time="ts", type="kind")
         yield Workload(f"abc/{name}/count", "count", stream, call, Goal(1e6), described={"query": text})
 
@@ -162,15 +162,15 @@ def _scale(*, quick: bool) -> Iterator[Workload]:
     w1 = asked(template("next", "max"), output="count", time="ts", type="kind")
     size = 200_000
     for rows, over in ((size, None), (10 * size, f"scale/events/{size}")):
-        stream = functools.partial(_made, stock, rows)
+        stream = functools.partial(shared, stock, rows)
         yield Workload(f"scale/events/{rows}", "count", stream, w1, Goal(ratio=1.2), over=over)
-    yield Workload("scale/ties/2000000", "count", functools.partial(_made, _tied, 10 * size), w1)
+    yield Workload("scale/ties/2000000", "count", functools.partial(shared, _tied, 10 * size), w1)
     roles = {"time": "ts", "type": "kind", "key": "user"}
     rows = 1_000_000 if quick else 5_000_000
     for users in (100, 10_000, 1_000_000):
         call = asked(FUNNEL, output="count", **roles)
         over = None if users == 100 else "scale/keys/100"
-        stream = functools.partial(_made, clicks, rows, users=users)
+        stream = functools.partial(shared, clicks, rows, users=users)
         yield Workload(f"scale/keys/{users}", "count", stream, call, Goal(ratio=2.5), over=over)
 
 
@@ -199,7 +199,7 @@ print(time.perf_counter() - begun, found.num_rows)
         yield Workload(
             f"first/{name}",
             output,
-            functools.partial(_made, stock, rows),
+            functools.partial(shared, stock, rows),
             lambda table: table,
             Goal(seconds=limit),
             fresh=script.format(rows=rows, made=made, text=text, output=output),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
+from augury.asking import Asking
 from augury.errors import DataError, QueryError, locating
 from augury.pattern import Pattern, text_of_pattern
 
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from augury.explain import Explanation
-    from augury.runtime.matcher import Matcher
+    from augury.runtime.options import Options
+    from augury.runtime.program import Program
 
 _VERSION = 1
 
 
-class Query:
+class Query(Asking):
     """A SASE+ query. Make one with `ag.sase`; it never changes.
 
     >>> import augury as ag
@@ -69,205 +71,19 @@ class Query:
     def __hash__(self) -> int:
         return hash(self._pattern)
 
-    def match(
-        self,
-        data: Any,
-        *,
-        time: str,
-        type: str | None = None,
-        key: str | Sequence[str] | None = None,
-        tiebreak: str | Sequence[str] | None = None,
-        output: str = "all",
-        plan: str = "auto",
-        match_id: bool = False,
-        max_runs: int | None = None,
-        bad_rows: str = "error",
-    ) -> Any:
-        """The query's matches: of a table a `pyarrow.Table`, of a Spark DataFrame a DataFrame.
+    def _program(self, schema: pa.Schema, options: Options) -> Program:
+        from augury.runtime.sequences import program_of
 
-        `time`, `type`, `key` and `tiebreak` name the columns that play those roles. `output` is "all",
-        "non_overlap", "longest", "count" or "compressed". The answer depends on the data and the query
-        alone: not on the order of rows, nor on the plan.
+        return program_of(self._pattern, schema, options)
 
-        >>> import pyarrow as pa
-        >>> events = pa.table({"ts": [1, 2, 3], "kind": ["A", "B", "B"], "x": [5, 6, 7]})
-        >>> sase("PATTERN SEQ(A a, B b) RETURN a.x, b.x").match(events, time="ts", type="kind").to_pylist()
-        [{'match_start': 1, 'match_end': 2, 'a_x': 5, 'b_x': 6}, {'match_start': 1, 'match_end': 3, 'a_x': 5, 'b_x': 7}]
-        """
-        return self._matched(
-            data,
-            None,
-            time=time,
-            type=type,
-            key=key,
-            tiebreak=tiebreak,
-            output=output,
-            plan=plan,
-            match_id=match_id,
-            max_runs=max_runs,
-            bad_rows=bad_rows,
-        )
-
-    def profile(
-        self,
-        data: Any,
-        *,
-        time: str,
-        type: str | None = None,
-        key: str | Sequence[str] | None = None,
-        tiebreak: str | Sequence[str] | None = None,
-        output: str = "all",
-        plan: str = "auto",
-        match_id: bool = False,
-        max_runs: int | None = None,
-        bad_rows: str = "error",
-    ) -> tuple[pa.Table, dict[str, int]]:
-        """What `match` gives, and what it cost, in counts that are the same on every machine.
-
-        >>> import pyarrow as pa
-        >>> events = pa.table({"ts": [1, 2, 3], "x": [5, 6, 7]})
-        >>> query = sase("PATTERN SEQ(E a, E b) WHERE a.x < b.x WITHIN 2")
-        >>> result, measures = query.profile(events, time="ts")
-        >>> result.num_rows, measures["events"], measures["peak_runs"]
-        (2, 3, 2)
-        """
-        measures: dict[str, int] = {}
-        result = self._matched(
-            data,
-            measures,
-            time=time,
-            type=type,
-            key=key,
-            tiebreak=tiebreak,
-            output=output,
-            plan=plan,
-            match_id=match_id,
-            max_runs=max_runs,
-            bad_rows=bad_rows,
-        )
-        return result, measures
-
-    def _matched(self, data: Any, measures: dict[str, int] | None, **arguments: Any) -> Any:
-        from augury.match.compressed import QUERY
-        from augury.runtime.frames import is_frame
-        from augury.runtime.table import Options, match_table
-
-        if arguments["max_runs"] is None:
-            del arguments["max_runs"]
-        with locating(self._text):
-            if is_frame(data):
-                from augury.runtime.spark_batch import match_frame
-
-                if measures is not None:
-                    raise QueryError(
-                        "profile measures in this process, and a Spark DataFrame is matched in others",
-                        hint="profile a part of the data: query.profile(df.limit(1_000_000).toArrow(), …)",
-                    )
-
-                return match_frame(self._pattern, data, Options(**arguments))
-            result = match_table(self._pattern, data, Options(**arguments), measures)
-        if arguments["output"] == "compressed":
-            metadata = {**(result.schema.metadata or {}), QUERY: self.to_json().encode()}
-            result = result.replace_schema_metadata(metadata)
-        return result
-
-    def explain(
-        self,
-        data: Any = None,
-        *,
-        time: str | None = None,
-        type: str | None = None,
-        key: str | Sequence[str] | None = None,
-        tiebreak: str | Sequence[str] | None = None,
-        output: str = "all",
-        plan: str = "auto",
-        match_id: bool = False,
-        kernel: bool = False,
-    ) -> Explanation:
-        """How `match` would evaluate the query: the plan and why, the automaton, where each predicate is tested.
-
-        `data` is what `match` takes, or a `pyarrow.Schema`; without it the types of columns are not known, and what
-        hangs on them is left out. `kernel=True` adds the program that is generated for the query, with the query's
-        lines beside it; for the nulls that a kernel must look for, it reads the data.
-
-        >>> told = sase("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5").explain()
-        >>> print(told.partition("PLAN")[0].rstrip())
-        QUERY
-           1  PATTERN SEQ(A a, B b)
-           2  WHERE a.x < b.x
-           3  WITHIN 5
-        """
+    def _explained(self, data: Any, options: Options, *, kernel: bool) -> Explanation:
         from augury.explain import explain
 
-        with locating(self._text):
-            return explain(
-                *(self._pattern, data),
-                time=time,
-                type=type,
-                key=key,
-                tiebreak=tiebreak,
-                output=output,
-                plan=plan,
-                match_id=match_id,
-                kernel=kernel,
-            )
+        return explain(self._pattern, data, options, kernel=kernel)
 
-    def matcher(
-        self,
-        schema: Any,
-        *,
-        time: str,
-        type: str | None = None,
-        key: str | Sequence[str] | None = None,
-        tiebreak: str | Sequence[str] | None = None,
-        output: str = "all",
-        plan: str = "auto",
-        match_id: bool = False,
-        max_runs: int | None = None,
-        bad_rows: str = "error",
-        speculate: Any = 0,
-        on_late: Callable[[pa.Table], object] | None = None,
-        state: bytes | None = None,
-    ) -> Matcher:
-        """`match` for events that keep coming: insert them in any order, and say with `advance` what cannot come any more.
-
-        >>> import pyarrow as pa
-        >>> query = sase("PATTERN SEQ(A a, B b) RETURN a.x, b.x")
-        >>> m = query.matcher(
-        ...     pa.schema([("ts", pa.int64()), ("kind", pa.string()), ("x", pa.int64())]),
-        ...     time="ts",
-        ...     type="kind",
-        ... )
-        >>> m.insert(pa.table({"ts": [2, 1], "kind": ["B", "A"], "x": [6, 5]})).num_rows
-        0
-        >>> m.advance(3).to_pylist()
-        [{'op': 'insert', 'match_start': 1, 'match_end': 2, 'a_x': 5, 'b_x': 6}]
-        """
-        from augury.runtime.by_engine import MAX_RUNS
-        from augury.runtime.matcher import Matcher
-        from augury.runtime.table import Options
-
-        options = Options(
-            time=time,
-            type=type,
-            key=key,
-            tiebreak=tiebreak,
-            output=output,
-            plan=plan,
-            match_id=match_id,
-            max_runs=MAX_RUNS if max_runs is None else max_runs,
-            bad_rows=bad_rows,
-        )
-        with locating(self._text):
-            return Matcher(self._pattern, schema, options, speculate=speculate, on_late=on_late, state=state)
-
-    def matching(self, **arguments: Any) -> Callable[[Any], Any]:
-        """`match` with its arguments given, and the data yet to come: `df.transform(query.matching(time="ts"))`."""
-
-        def match(data: Any) -> Any:
-            return self.match(data, **arguments)
-
-        return match
+    @property
+    def _source(self) -> str:
+        return self._text
 
     def to_json(self) -> str:
         """The query as JSON text: its text and the values of its parameters, nothing that runs."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 from augury.errors import DataError, QueryError
 from augury.expr.check import missing
 from augury.expr.printing import quoted
-from augury.expr.types import UNORDERED, Kind, Type, from_arrow
+from augury.expr.types import INTEGERS, UNORDERED, Kind, Type, from_arrow
 from augury.time import is_time
 
 
@@ -60,6 +60,7 @@ class Roles:
     type: str | None = None
     key: tuple[str, ...] = ()
     tiebreak: tuple[str, ...] = ()
+    end: str | None = None  # of an interval, which begins at `time`
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,23 +88,13 @@ class Columns:
 
 def roles_of(
     columns: Columns,
-    time: str,
+    time: str | tuple[str, str],
     type: str | None = None,
     key: str | Sequence[str] | None = None,
     tiebreak: str | Sequence[str] | None = None,
 ) -> Roles:
     """The roles as `match` was told them, checked against the columns."""
-    if not isinstance(time, str):
-        raise QueryError(
-            f"time= names one column, not {time!r}",
-            hint="intervals of time have no engine yet; name a single column",
-        )
-    type_ = columns.type_of(time, "time column")
-    if not is_time(type_):
-        raise QueryError(
-            f"the time column {quoted(time)} is {type_.named}",
-            hint="a time is an integer, a date or a timestamp",
-        )
+    time, end = _times(columns, time)
     if type is not None:
         if not isinstance(type, str):
             raise QueryError(f"type= names one column, not {type!r}", hint='write type="kind", say')
@@ -124,7 +115,37 @@ def roles_of(
             raise QueryError(f"the column {quoted(name)} is named twice in key=", hint="name it once")
     for name in ties:
         columns.type_of(name, "tiebreak column")
-    return Roles(time, type, keys, ties)
+    return Roles(time, type, keys, ties, end)
+
+
+def _times(columns: Columns, time: object) -> tuple[str, str | None]:
+    """The column of times, or the two of an interval's first and last instant."""
+    names = time if isinstance(time, list | tuple) else (time,)
+    if len(names) not in (1, 2) or not all(isinstance(name, str) for name in names):
+        raise QueryError(
+            f"time= names one column, or two for an interval, not {time!r}",
+            hint='write time="ts", or time=("start", "end")',
+        )
+    for name in names:
+        type_ = columns.type_of(name, "time column")
+        if not is_time(type_):
+            raise QueryError(
+                f"the time column {quoted(name)} is {type_.named}",
+                hint="a time is an integer, a date or a timestamp",
+            )
+    if len(names) == 1:
+        return names[0], None
+    start, end = names
+    kinds = [columns.types[name].kind for name in names]
+    if (kinds[0] in INTEGERS) != (kinds[1] in INTEGERS) or (
+        kinds[0] not in INTEGERS and kinds[0] is not kinds[1]
+    ):
+        raise QueryError(
+            f"an interval from {quoted(start)}, {columns.types[start].named}, to {quoted(end)}, "
+            f"{columns.types[end].named}, is none: its ends are times of one kind",
+            hint="cast one of them",
+        )
+    return start, end
 
 
 def _names(role: str, given: object) -> tuple[str, ...]:

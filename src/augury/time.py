@@ -7,11 +7,14 @@ number of instants is rounded up, which says the same for whole differences.
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
+from typing import Any
 
 from augury.errors import QueryError, Span
-from augury.expr.printing import duration_text, quoted
+from augury.expr.printing import UNITS, duration_text, quoted
 from augury.expr.types import INT64_MAX, INTEGERS, MICROSECONDS_PER_DAY, Kind, Type
 
 _INSTANTS_OF = {Kind.DATE: Decimal(MICROSECONDS_PER_DAY), Kind.TIMESTAMP: Decimal(1)}
@@ -50,3 +53,37 @@ def instants(window: Window, time: Type, column: str) -> int:
         )
     exact = window.amount / _INSTANTS_OF.get(time.kind, Decimal(1))
     return min(int(exact.to_integral_value(ROUND_CEILING)), INT64_MAX)
+
+
+def span(given: Any, name: str, time: Type, column: str) -> int:
+    """A length of time that was given as an argument, in instants: 500, "5 seconds" or a timedelta.
+
+    >>> from augury.expr.types import INT
+    >>> span(500, "lateness", INT, "ts")
+    500
+    """
+    window = _window_of(given)
+    timed = time.kind in _INSTANTS_OF
+    if window is None or window.amount < 0 or window.has_unit != timed:
+        example = '"5 minutes" or a timedelta' if timed else "500"
+        raise QueryError(
+            f"{name}={given!r} is no length of time from 0 on for the time column {quoted(column)}, "
+            f"which is {time.named}",
+            hint=f"write {name}={example}, say",
+        )
+    return instants(window, time, column)
+
+
+_SPAN = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]+)\s*")
+
+
+def _window_of(given: Any) -> Window | None:
+    match given:
+        case dt.timedelta():
+            return Window(Decimal(given // dt.timedelta(microseconds=1)), has_unit=True)
+        case str() if found := _SPAN.fullmatch(given):
+            amount = UNITS.get(found[2].lower().removesuffix("s"))
+            return None if amount is None else Window(Decimal(found[1]) * amount, has_unit=True)
+        case int() if not isinstance(given, bool):
+            return Window(Decimal(given), has_unit=False)
+    return None

@@ -46,10 +46,10 @@ def in_process(name: str, covers: Callable[[ag.Query, str], bool] = _everything)
 def in_slices(rows: int) -> Plan:
     """The eager plan over events that come in order of time, in buffers of a few rows."""
 
-    def fed(engine: Any, events: pa.Table) -> pa.Table:
-        times = Sliced(engine)._times(events)
+    def fed(program: Any, engine: Any, events: pa.Table) -> pa.Table:
+        times = Sliced(program, engine)._times(events)
         order = sorted(range(events.num_rows), key=times.__getitem__)
-        sliced = Sliced(engine, rows)
+        sliced = Sliced(program, engine, rows)
         found: list[pa.Table] = []
         start = 0
         while start < len(order):

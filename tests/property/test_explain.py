@@ -14,7 +14,7 @@ from augury.pattern import text_of_pattern
 from augury.plan.choice import PLANS
 from augury.plan.split import Split
 from augury.resolve import resolve, without_schema
-from augury.runtime.table import OUTPUTS
+from augury.runtime.options import OUTPUTS
 from augury.schema import Columns, roles_of
 from conformance.queries import cases
 from property.patterns import patterns

@@ -80,7 +80,9 @@ def test_random_cases_in_slices_of_time(spark: Any, adaptive: str, monkeypatch: 
     monkeypatch.setattr(spark_layout, "SPAN", 3)  # most slices meet others
     asked = _random(f"slices/{adaptive}", 60, strategies=(ANY, NEXT, STRICT), partition=(), key=False)
     timed = [one for one in asked if one.query.pattern.within is not None]
-    before = {name: spark.conf.get(name) for name in ("spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled")}
+    before = {
+        name: spark.conf.get(name) for name in ("spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled")
+    }
     try:
         spark.conf.set("spark.sql.shuffle.partitions", "5")
         spark.conf.set("spark.sql.adaptive.enabled", adaptive)  # puts tasks together

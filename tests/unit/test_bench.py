@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from augury.generate import stock
-from bench import experiments, growing, records, runner
+import augury as ag
+from augury.generate import clicks, stock
+from bench import experiments, growing, live, records, runner
 from bench.experiments import Experiment
 from bench.parts import parts
 from bench.peers import here
@@ -132,3 +133,29 @@ def test_a_question_gives_a_record_of_ours_and_of_what_is_written_by_hand():
     assert ours["workload"] == "peers/clicks/augury"
     assert ours["rows"] == theirs["rows"] == theirs["expected"] > 0
     assert theirs["agrees"] is True
+
+
+# ------------------------------------------------------------------ matchers
+
+
+def test_a_matcher_that_is_fed_call_by_call_finds_what_match_finds():
+    table = clicks(50_000, users=5_000)
+    found = live.fed(live.LONG, 3_000)(table)
+    whole = ag.sase(live.LONG).match(table, **live.KEYED)
+    assert found["op"].unique().to_pylist() == ["insert"]
+    order = [(column, "ascending") for column in whole.column_names]
+    assert found.drop_columns(["op"]).sort_by(order) == whole.sort_by(order)
+
+
+def test_the_record_of_a_state_says_what_a_key_takes():
+    record = live.state(quick=True)
+    assert record["reached"] is True
+    assert 16 < record["bytes_per_key"] < 300
+    assert "bytes a key" in records.line(record)
+
+
+def test_the_record_of_memory_says_how_it_grew():
+    told = live.through_a_matcher(300_000, call=10_000)
+    assert told["events"] == 300_000
+    assert told["matches"] > 1000
+    assert 0 < told["kept_mb"] < told["last_mb"]

@@ -558,7 +558,7 @@ def test_every_command_shows_examples():
 
 
 def test_help_names_all_outputs():
-    from augury.runtime.table import OUTPUTS
+    from augury.runtime.options import OUTPUTS
 
     shown = " ".join(run("match", "--help").stdout.split())
     assert all(name in shown for name in OUTPUTS)

@@ -13,7 +13,7 @@ import augury as ag
 from augury.engines import eager, passes
 from augury.pattern import Clause, Part, lines_of_pattern, text_of_part
 from augury.plan.choice import ENGINES, PLANS, choose
-from augury.runtime.table import OUTPUTS
+from augury.runtime.options import OUTPUTS
 
 THEFT = "PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE skip_till_next_match(a, c) { a.tag = b.tag AND a.tag = c.tag } WITHIN 500"
 CHAIN = "PATTERN SEQ(Alert a, Ship+ b[]) WHERE a.site = 's' AND b[1].tag = a.tag AND b[i].tag > b[i-1].tag WITHIN 30"

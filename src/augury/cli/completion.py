@@ -52,7 +52,7 @@ def written(incomplete: str) -> list[str]:
 
 def outputs(incomplete: str) -> list[str]:
     """Kinds of rows."""
-    from augury.runtime.table import OUTPUTS
+    from augury.runtime.options import OUTPUTS
 
     return _begun(OUTPUTS, incomplete)
 

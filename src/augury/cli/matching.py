@@ -21,7 +21,7 @@ from augury.cli.words import listed
 from augury.errors import AuguryError, DataWarning, QueryError
 from augury.query import Query, expand
 from augury.resolve import output_schema, resolve
-from augury.runtime.table import Options
+from augury.runtime.options import Options
 from augury.schema import Columns, roles_of
 from augury.time import is_time
 from augury.watch import watched

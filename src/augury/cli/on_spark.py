@@ -18,7 +18,9 @@ from augury.cli.inputs import Data, schema_of
 from augury.cli.matching import Found, Roles, checked, read, told_types
 from augury.cli.screen import Meter
 from augury.cli.trouble import ends_later, note
+from augury.expr.printing import quoted
 from augury.query import Query
+from augury.runtime.program import rows_have
 from augury.runtime.table import dropped
 from augury.spark import bad_rows
 from augury.spark.frames import frame_of, in_types, parquet_frame, reads_alike
@@ -61,7 +63,7 @@ def evaluate(
         bad = bad_rows(result)
         wanted = wanted.with_metadata({**wanted.metadata, b"augury.bad_rows": str(bad).encode()})
         if bad:
-            note(dropped(bad, arguments["time"]))
+            note(dropped(bad, rows_have(bad, f"no time in the column {quoted(arguments['time'])}")))
     return in_types(found, wanted), events
 
 

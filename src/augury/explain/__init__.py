@@ -8,7 +8,7 @@ Nothing is decided here. What is told is read off what the passes made, and `mat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from augury.errors import QueryError
@@ -16,7 +16,7 @@ from augury.explain import generated, moves, sections
 from augury.explain.told import Told, told_of
 from augury.explain.words import Page
 from augury.pattern import Pattern
-from augury.runtime.table import Options
+from augury.runtime.options import Options
 
 __all__ = ["Explanation", "explain"]
 
@@ -30,30 +30,12 @@ class Explanation(str):
         return str(self)
 
 
-def explain(
-    pattern: Pattern,
-    data: Any,
-    *,
-    time: str | None,
-    type: str | None,
-    key: str | Sequence[str] | None,
-    tiebreak: str | Sequence[str] | None,
-    output: str,
-    plan: str,
-    match_id: bool,
-    kernel: bool,
-) -> Explanation:
+def explain(pattern: Pattern, data: Any, options: Options, *, kernel: bool) -> Explanation:
     """How a query would be evaluated, with some data or without."""
-    options = Options(time or "", type, key, tiebreak, output, plan, match_id)
     if data is None and kernel:
         raise QueryError(
             "a kernel is generated for the types of columns: explain(kernel=True) needs data or a schema",
             hint="pass a table, or its pyarrow.Schema",
-        )
-    if data is not None and time is None:
-        raise QueryError(
-            "explain() was given data, but not which of its columns is the time",
-            hint='pass time=, as match() takes it: time="ts", say',
         )
     told = told_of(pattern, data, options, kernel=kernel)
     page = Page()

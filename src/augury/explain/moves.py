@@ -53,7 +53,7 @@ def automaton(told: Told, page: Page) -> None:
             page.say(_no_gap(told), indent=4, hang=_ARC, label="no ignore", at=told.line(Clause.STRATEGY))
     window = told.pattern.within
     if window is not None:
-        time = f".{quoted(told.options.time)}" if told.options.time else "'s time"
+        time = f".{quoted(told.resolved.roles.time)}" if told.resolved is not None else "'s time"
         page.say(
             f"event{time} - first event{time} < {window}: a run that has got older is dropped at once, in whichever state",
             hang=_ARC + 2,

@@ -16,8 +16,10 @@ from augury.pattern import Clause, Component, Part, Pattern, lines_of_pattern
 from augury.plan.choice import Choice, choose
 from augury.plan.split import Guard
 from augury.resolve import Placed, Resolved, without_schema
-from augury.runtime.by_engine import MAX_RUNS, evaluation_of
-from augury.runtime.table import Options, met, without_bad_rows
+from augury.runtime.by_engine import evaluation_of
+from augury.runtime.options import MAX_RUNS, Options
+from augury.runtime.sequences import Sequences, program_of
+from augury.runtime.table import without_bad_rows
 from augury.schema import as_table, opened
 
 
@@ -78,22 +80,21 @@ def told_of(pattern: Pattern, data: Any, options: Options, *, kernel: bool) -> T
         data = opened(data)
         table = as_table(data) if kernel else data if isinstance(data, pa.Table) else None
     schema = data if isinstance(data, pa.Schema) else data.schema
-    query, result = met(pattern, schema, options)
+    program = program_of(pattern, schema, options)
+    query, result = program.query, program.gives
     plan = passes.plan(query, merge=choice.engine.merges)
     made = None
     if choice.engine.generates:
-        made = _generated(plan, table if kernel else None, schema, options, choice)
+        made = _generated(plan, table if kernel else None, program, choice)
     rows = None if table is None else table.num_rows
     return Told(pattern, options, choice, plan, query, query, result, rows, made)
 
 
-def _generated(
-    plan: passes.Plan, table: pa.Table | None, schema: pa.Schema, options: Options, choice: Choice
-) -> Kernel:
+def _generated(plan: passes.Plan, table: pa.Table | None, program: Sequences, choice: Choice) -> Kernel:
     """The kernel that `match` would run; of a schema alone, the one for columns without nulls."""
     of_rows = table is not None
-    rows = schema.empty_table() if table is None else without_bad_rows(table, plan.query, options.bad_rows)[0]
+    rows = program.given.empty_table() if table is None else without_bad_rows(table, program)[0]
     evaluation = evaluation_of(backtrack=not choice.engine.shares)(
-        plan, in_one_chunk(rows, plan.query.reads), max_runs=MAX_RUNS, output=options.output
+        plan, in_one_chunk(rows, plan.query.reads), max_runs=MAX_RUNS, output=program.options.output
     )
     return Kernel(evaluation.source, tuple(evaluation.nullable), evaluation.inputs.needs_python, of_rows)

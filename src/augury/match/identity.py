@@ -8,6 +8,7 @@ its ordinal among matches that are equal in all this. Two lanes of 64 bits, colu
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from augury.expr.columns import from_arrow, physical_values
+from augury.expr.tree import Param, walk
 from augury.expr.types import Kind, Type
 from augury.match.gather import decoded, gather, one_array
 from augury.resolve import Resolved
@@ -32,7 +34,7 @@ _MULTIPLIERS = np.array([[0x9E3779B97F4A7C15], [0xC2B2AE3D27D4EB4F]], dtype=np.u
 def match_ids(found: Matches, table: pa.Table, query: Resolved) -> pa.Array:
     """One name of 32 hexadecimal signs for each match."""
     contents = event_digests(table, query, found)
-    lanes = _seed(f"{query.pattern}|{query.reads}|{_params(query)}", len(found))
+    lanes = _seed(f"{query.pattern}|{query.reads}|{parameters(query)}", len(found))
     for place, slot in enumerate(found.slots):
         lanes = _mix(lanes * _MULTIPLIERS + _slot_digest(slot, contents, place))
     lanes = _mix(lanes + _ordinals(lanes))
@@ -41,11 +43,11 @@ def match_ids(found: Matches, table: pa.Table, query: Resolved) -> pa.Array:
     return pa.StringArray.from_buffers(len(found), pa.py_buffer(offsets.tobytes()), pa.py_buffer(text))
 
 
-def _params(query: Resolved) -> str:
-    from augury.expr.tree import Param, walk
-
+def parameters(query: Resolved) -> str:
+    """The values of the query's parameters: what its text does not say."""
     exprs = (*query.pattern.predicates, *(i.expr for i in query.pattern.returns or ()))
-    return repr(sorted({(n.name, repr(n.value)) for e in exprs for n in walk(e) if isinstance(n, Param)}))
+    bound = {(n.name, canonical(n.value).hex()) for e in exprs for n in walk(e) if isinstance(n, Param)}
+    return json.dumps(sorted(bound))
 
 
 def event_digests(table: pa.Table, query: Resolved, found: Matches) -> Lanes:

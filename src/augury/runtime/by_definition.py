@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from augury.engines.eager import EVERYTHING, Share
 from augury.match import compressed
 from augury.match.rows import COUNT, counted_rows, from_bindings, is_plain, rows_of, taken
 from augury.measures import Measures
 from augury.resolve import Resolved, item_type
+from augury.runtime.by_engine import measured
 from augury.semantics import sase as semantics
 
 
@@ -24,8 +26,13 @@ class Definition:
         self.max_runs = max_runs
         self.measures = Measures()
 
-    def whole(self, table: pa.Table) -> pa.Table:
-        """The result on a table, its rows in any order."""
+    def measured(self) -> dict[str, int]:
+        """What the evaluations cost, as `profile` tells it."""
+        return measured(self.measures)
+
+    def whole(self, table: pa.Table, share: Share = EVERYTHING) -> pa.Table:
+        """The result on a table, its rows in any order. It looks at whole partitions, and has no shares."""
+        assert share == EVERYTHING
         cost = semantics.Cost()
         found = run(table, self.query, self.schema, self.output, self.max_runs, cost)
         kept = {"peak_buffered_events": table.num_rows, "peak_bytes": table.nbytes}  # it forgets nothing

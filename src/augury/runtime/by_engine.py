@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -23,9 +23,8 @@ from augury.match.rows import Matches, Rows, counted_rows, counts_of_words, join
 from augury.measures import Measures
 from augury.plan.choice import engine_of
 from augury.resolve import Resolved
+from augury.runtime.options import MAX_RUNS
 from augury.runtime.room import Room
-
-MAX_RUNS = 1_000_000
 
 T = TypeVar("T")
 
@@ -56,6 +55,10 @@ class Engine:
         self.plan = passes.plan(query, merge=self.declared.merges)
         self.measures = Measures()
         self.room = Room()
+
+    def measured(self) -> dict[str, int]:
+        """What the evaluations cost, as `profile` tells it."""
+        return measured(self.measures)
 
     def whole(self, table: pa.Table, share: Share = EVERYTHING) -> pa.Table:
         """The result on a table, its rows in any order, or on a share of its matches."""
@@ -150,6 +153,12 @@ class Engine:
         evaluation.measures.counts_beyond = counts.null_count
         order = evaluation.batch.order
         return counted_rows(order[rows], counts, evaluation.table, self.query, self.schema)
+
+
+def measured(measures: Measures) -> dict[str, int]:
+    """Counts with the papers' sum of all evaluations of predicates."""
+    counts = asdict(measures)
+    return {"predicate_evaluations": counts["batch_evaluations"] + counts["run_evaluations"], **counts}
 
 
 def evaluation_of(*, backtrack: bool) -> type[eager.Evaluation]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,12 @@ from augury.expr.types import INT64_MAX, INT64_MIN
 from augury.match.gather import rows_of_table
 from augury.pattern import Pattern, Strategy
 from augury.resolve import Resolved
-from augury.runtime.by_definition import Definition
 from augury.runtime.by_engine import Engine
+from augury.schema import Columns
 from augury.semantics.sase import key_value
+
+if TYPE_CHECKING:
+    from augury.runtime.program import Evaluator, Program
 
 SLICE = 1 << 20  # events of a buffer: some 100 MB with what is computed of them
 
@@ -92,9 +95,9 @@ def partition_columns(query: Resolved) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*query.roles.key, *tests)))
 
 
-def values_of(column: pa.ChunkedArray, query: Resolved, name: str) -> list[Any]:
+def values_of(column: pa.ChunkedArray, columns: Columns, name: str) -> list[Any]:
     """A column's values as those of a key are compared."""
-    return [key_value(v) for v in physical_values(column, query.columns.types[name])]
+    return [key_value(v) for v in physical_values(column, columns.types[name])]
 
 
 class Sliced:
@@ -103,11 +106,11 @@ class Sliced:
     After `close` it is as new, for other partitions.
     """
 
-    def __init__(self, engine: Engine | Definition, rows: int = SLICE) -> None:
+    def __init__(self, program: Program, engine: Evaluator, rows: int = SLICE) -> None:
         self.engine = engine
-        self.query = engine.query
-        plan = engine.how.plan if isinstance(engine, Engine) else "definition"
-        self.cutting = cutting(engine.query, engine.output, plan)
+        self.clock = program.clock
+        self.types = program.columns
+        self.cutting = program.cutting()
         self.least = rows
         self.room = rows
         self.waiting: list[pa.Table] = []
@@ -151,11 +154,11 @@ class Sliced:
     def _slice(self, held: pa.Table, until: int | None) -> tuple[pa.Table, pa.Table]:
         """The matches from where the last slice ended up to this time, and the events, without those used up."""
         engine, after = self.engine, INT64_MIN if self.begun is None else self.begun + 1
-        assert isinstance(engine, Engine)
         end = INT64_MAX if until is None else until
         if self.cutting.cut is Cut.FIRST:
             return engine.whole(held, Share(starts=(after, end))), held
         if self.cutting.cut is Cut.GREEDY:
+            assert isinstance(engine, Engine), "only an evaluation tells where its last match ends"
             return engine.evaluated(held, Share(ends=(INT64_MIN, end)), self._greedy)
         return engine.whole(held, Share(ends=(after, end))), held
 
@@ -174,8 +177,8 @@ class Sliced:
         return engine.rows(evaluation, [chosen]), held
 
     def _times(self, table: pa.Table) -> npt.NDArray[np.int64]:
-        time = self.query.roles.time
-        return np.asarray(from_arrow(table.column(time), self.query.columns.types[time]).values, np.int64)
+        time = from_arrow(table.column(self.clock), self.types.types[self.clock])
+        return np.asarray(time.values, np.int64)
 
 
 def _where(table: pa.Table, mask: npt.NDArray[np.bool_]) -> pa.Table:

@@ -16,18 +16,15 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from augury.errors import QueryError
-from augury.expr.functions import called
 from augury.expr.printing import quoted
-from augury.pattern import Pattern, Strategy
-from augury.resolve import Resolved
-from augury.runtime.slices import Cut, Cutting, partition_columns
-from augury.runtime.slices import cutting as cutting_of
-from augury.runtime.spark_filter import needed
+from augury.runtime.options import Options
+from augury.runtime.program import Program
+from augury.runtime.slices import Cut, Cutting
 from augury.runtime.spark_layout import Layout, by_partition, by_time, places
 from augury.runtime.spark_pack import PACKED, Pack
 from augury.runtime.spark_types import UNREADABLE, arrow_schema, spark_schema
 from augury.runtime.spark_worker import Task
-from augury.runtime.table import Options, met
+from augury.runtime.table import ProgramOf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,7 +34,7 @@ TOLD_BY = {Cut.FIRST: "match_start", Cut.LAST: "match_end"}  # columns of a resu
 _observed: WeakKeyDictionary[DataFrame, Any] = WeakKeyDictionary()
 
 
-def match_frame(pattern: Pattern, df: DataFrame, options: Options) -> DataFrame:
+def match_frame(program_of: ProgramOf, df: DataFrame, options: Options) -> DataFrame:
     """The result of a query over a DataFrame, as a DataFrame that has not been computed yet."""
     if df.isStreaming:
         raise QueryError(
@@ -45,32 +42,24 @@ def match_frame(pattern: Pattern, df: DataFrame, options: Options) -> DataFrame:
             hint="match what has been stored: spark.read instead of spark.readStream",
         )
     schema = arrow_schema(df.schema)
-    query, gives = met(pattern, schema, options)
-    _check_readable(query, schema, df)
-    reads = pa.schema([schema.field(name) for name in query.reads])
+    program = program_of(schema, options)
+    _check_readable(program, schema, df)
+    reads = pa.schema([schema.field(name) for name in program.reads])
     names = {name: f"c{place}" for place, name in enumerate(schema.names)}
     rows = df.toDF(*names.values()).selectExpr(
         *(_plain(names[n], df.schema[n].dataType) for n in reads.names)
     )
-    rows, observed = _that_count(rows, query, options, names.__getitem__)
-    cutting = cutting_of(query, options.output, options.plan)
-    layout = _layout(rows, query, cutting)
-    partition = [names[name] for name in partition_columns(query)]
-    if partition:
-        rows = rows.selectExpr("*", f"xxhash64({', '.join(partition)})")
-    pack = Pack(query, reads, layout, bool(partition), places(layout.tasks))
+    rows, observed = _that_count(rows, program, names.__getitem__)
+    cutting = program.cutting()
+    layout = _layout(rows, program, cutting)
+    hashed = [names[name] for name in program.partition]
+    if hashed:
+        rows = rows.selectExpr("*", f"xxhash64({', '.join(hashed)})")
+    pack = Pack(program, reads, layout, bool(hashed), places(layout.tasks))
     packed = rows.mapInArrow(pack, spark_schema(PACKED))
     dealt = packed.repartition(1) if layout.tasks == 1 else packed.repartition("place")
-    task = Task(
-        query=query,
-        reads=reads,
-        gives=gives,
-        options=options,
-        functions=called((*pattern.predicates, *(i.expr for i in pattern.returns or ()))),
-        layout=layout,
-        told_by=TOLD_BY.get(cutting.cut, ""),
-    )
-    result = dealt.mapInArrow(task, spark_schema(gives))
+    task = Task(program, reads, layout, TOLD_BY.get(cutting.cut, ""))
+    result = dealt.mapInArrow(task, spark_schema(program.gives))
     if observed is not None:
         _observed[result] = observed
     return result
@@ -86,16 +75,16 @@ def bad_rows_of(result: DataFrame) -> int:
     return int(_observed[result].get[BAD_ROWS])
 
 
-def _layout(rows: DataFrame, query: Resolved, cutting: Cutting) -> Layout:
+def _layout(rows: DataFrame, program: Program, cutting: Cutting) -> Layout:
     """Which task of Spark gets which rows."""
     tasks = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-    if partition_columns(query):
+    if program.partition:
         return by_partition(tasks)
     cut = by_time(tasks, cutting) if cutting.cut in TOLD_BY else None
     return Layout() if cut is None else cut
 
 
-def _check_readable(query: Resolved, schema: pa.Schema, df: DataFrame) -> None:
+def _check_readable(query: Program, schema: pa.Schema, df: DataFrame) -> None:
     for name in query.reads:
         if schema.field(name).type == UNREADABLE:
             raise QueryError(
@@ -112,21 +101,21 @@ def _plain(name: str, type_: Any) -> str:
     return name
 
 
-def _that_count(rows: DataFrame, query: Resolved, options: Options, named: Any) -> tuple[DataFrame, Any]:
-    """Without the rows that cannot count, and what observes how many have no time and are dropped.
+def _that_count(rows: DataFrame, program: Program, named: Any) -> tuple[DataFrame, Any]:
+    """Without the rows that cannot count, and what observes how many are bad input and are dropped.
 
     Where those are not to be dropped they stay, for a worker must meet them and say so.
     """
-    time = named(query.roles.time)
+    bad = program.bad_rows(named)
     observed = None
-    if options.bad_rows == "drop":
+    if program.options.bad_rows == "drop":
         functions, observation = api_of(rows)
         observed = observation()
-        rows = rows.observe(observed, functions.expr(f"count_if({time} IS NULL)").alias(BAD_ROWS))
-        rows = rows.filter(f"{time} IS NOT NULL")
-    conditions = [condition for condition in (needed(query, named), _partitioned(query, named)) if condition]
-    if conditions:
-        rows = rows.filter(f"{time} IS NULL OR ({' AND '.join(f'({c})' for c in conditions)})")
+        rows = rows.observe(observed, functions.expr(f"count_if({bad})").alias(BAD_ROWS))
+        rows = rows.filter(f"NOT ({bad})")
+    condition = program.condition(named)
+    if condition:
+        rows = rows.filter(f"({bad}) OR ({condition})")
     return rows, observed
 
 
@@ -143,10 +132,3 @@ def api_of(known: DataFrame | SparkSession) -> tuple[Any, Any]:
     from pyspark.sql import Observation, functions
 
     return functions, Observation
-
-
-def _partitioned(query: Resolved, named: Any) -> str | None:
-    """Events with a null or a NaN in an [attr] are in no partition."""
-    if query.pattern.strategy is Strategy.STRICT:
-        return None
-    return " AND ".join(f"{named(name)} IS NOT NULL" for name in query.pattern.partition) or None

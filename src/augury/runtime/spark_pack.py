@@ -7,6 +7,7 @@ Inside of a blob rows lie group by group, and in each group in order of time.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,20 +18,21 @@ import pyarrow as pa
 
 from augury.errors import DataError
 from augury.match.gather import rows_of_table
-from augury.resolve import Resolved
+from augury.runtime.program import Program, rows_have
 from augury.runtime.spark_layout import Ints, Layout
-from augury.runtime.table import no_time
 
 CHUNK = 1 << 18  # rows that are dealt together, …
 CHUNK_BYTES = 1 << 25  # … or bytes
-PACKED = pa.schema([("place", pa.int32()), ("task", pa.int32()), ("ends", pa.binary()), ("rows", pa.binary())])
+PACKED = pa.schema(
+    [("place", pa.int32()), ("task", pa.int32()), ("ends", pa.binary()), ("rows", pa.binary())]
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Pack:
     """What runs where rows are read. They come with a hash of their partition behind, if there is one."""
 
-    query: Resolved
+    program: Program
     reads: pa.Schema  # the columns of the rows, under their own names
     layout: Layout
     hashed: bool
@@ -38,14 +40,14 @@ class Pack:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The blobs of one task's rows."""
-        name = self.query.roles.time
-        bad = 0
+        bad: Counter[str] = Counter()
         for table, hashes in self._chunks(batches):
-            bad += table.column(name).null_count
-            if not bad:  # once a row has no time nothing is matched, but all such are counted
+            bad.update({fault.said: int(fault.rows.sum()) for fault in self.program.faults(table)})
+            if not bad:  # once a row is bad input nothing is matched, but all such are counted
                 yield self._packed(table, hashes)
         if bad:
-            raise DataError(f'{no_time(bad, name)}; mend them, or drop them with bad_rows="drop"')
+            said = "; ".join(rows_have(many, what) for what, many in bad.items())
+            raise DataError(f'{said}; mend them, or drop them with bad_rows="drop"')
 
     def _chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, Ints | None]]:
         waiting: list[pa.RecordBatch] = []
@@ -68,7 +70,7 @@ class Pack:
 
     def _packed(self, table: pa.Table, hashes: Ints | None) -> pa.RecordBatch:
         layout = self.layout
-        rows, ends = layout.dealt(instants(table.column(self.query.roles.time)).astype(np.int64), hashes)
+        rows, ends = layout.dealt(instants(table.column(self.program.clock)).astype(np.int64), hashes)
         table = rows_of_table(table, rows) if rows is not None else table.combine_chunks()
         batch = pa.RecordBatch.from_arrays([c.chunk(0) for c in table.columns], schema=self.reads)
         ends = ends.reshape(layout.tasks, layout.groups)
@@ -103,9 +105,7 @@ def named(table: pa.Table | pa.RecordBatch, schema: pa.Schema) -> pa.Table:
 
 def binary(edges: Ints, data: pa.Buffer) -> pa.Array:
     """Stretches of a buffer as values."""
-    return pa.Array.from_buffers(
-        pa.binary(), len(edges) - 1, [None, pa.py_buffer(edges.astype("<i4")), data]
-    )
+    return pa.Array.from_buffers(pa.binary(), len(edges) - 1, [None, pa.py_buffer(edges.astype("<i4")), data])
 
 
 def instants(column: pa.ChunkedArray | pa.Array) -> npt.NDArray[np.signedinteger[Any]]:

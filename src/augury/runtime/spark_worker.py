@@ -14,29 +14,25 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from augury.expr.functions import UserFunction, register
-from augury.resolve import Resolved
+from augury.expr.functions import register
 from augury.runtime.by_engine import Engine
+from augury.runtime.program import Program
 from augury.runtime.room import Room
 from augury.runtime.slices import SLICE, Sliced
 from augury.runtime.spark_layout import Ints, Layout
 from augury.runtime.spark_pack import instants
 from augury.runtime.spark_shelf import Part, Shelf, by_time
 from augury.runtime.spark_types import held
-from augury.runtime.table import Options, engine_of
 
 BATCH = 10_000  # rows of a batch that goes back, as many as Spark itself sends
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """All that a worker must know: a query that has met its data, and how its rows come and go."""
+    """All that a worker must know: a program, and how its rows come and go."""
 
-    query: Resolved
+    program: Program
     reads: pa.Schema  # the columns of the rows that come, under their own names
-    gives: pa.Schema  # the columns of the result
-    options: Options
-    functions: tuple[UserFunction, ...]  # registered ones that the query calls
     layout: Layout
     told_by: str  # the column of the result that has the time by which a match belongs to a slice
 
@@ -47,11 +43,11 @@ class Task:
                 shelf.put(batch)
             if not shelf.blobs:
                 return
-            for function in self.functions:
+            for function in self.program.functions:
                 register(function)
-            engine = engine_of(self.query, self.gives, self.options)
+            engine = self.program.evaluator()
             own = np.unique(shelf.tasks)  # Spark may have put together what was dealt to several
-            sliced = Sliced(engine)
+            sliced = Sliced(self.program, engine)
             for parts in shelf.groups_of_rows(SLICE):
                 for table in self._tables(parts, own):
                     yield from self._given(engine, sliced.feed(table), own)
@@ -59,7 +55,7 @@ class Task:
 
     def _tables(self, parts: list[Part], own: Ints) -> Iterator[pa.Table]:
         """Their rows, in order of time where they are many, and none of them twice."""
-        clock = self.query.roles.time
+        clock = self.program.clock
         for some in by_time(parts, clock, SLICE) if sum(p.rows.num_rows for p in parts) > SLICE else [parts]:
             table = pa.Table.from_batches([part.rows for part in some])
             if self.layout.length and len(own) > 1:

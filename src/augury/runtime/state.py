@@ -12,99 +12,43 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from augury.errors import DataError
 from augury.match.gather import no_rows
-from augury.match.identity import canonical
-from augury.pattern import text_of_pattern
-from augury.runtime.kept import Kept
-
-if TYPE_CHECKING:
-    from augury.resolve import Resolved
-    from augury.runtime.matcher import Matcher
-    from augury.runtime.table import Options
 
 MAGIC = b"AUGURYST"
 VERSION = 1
 _HEAD = struct.Struct("<8sHI")
 _CHECKSUM = 16
-_ARRAYS = ("names", "count", "due", "expires", "alive")
-SECTIONS = ("waiting", "pool", "barred", *_ARRAYS)
 
 
-def fingerprint(query: Resolved, options: Options, schema: pa.Schema) -> str:
-    """What must be the same for a state to go on: the query, what it was told, and the columns."""
-    roles = query.roles
-    parts = [
-        *(text_of_pattern(query.pattern), parameters(query), roles.time, roles.type),
-        *(list(roles.key), list(roles.tiebreak), options.output, options.match_id),
-        options.plan == "definition",
-        [[field.name, str(field.type)] for field in schema if field.name in query.reads],
-    ]
-    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
-
-
-def parameters(query: Resolved) -> str:
-    """The values of the query's parameters."""
-    from augury.expr.tree import Param, walk
-
-    exprs = (*query.pattern.predicates, *(i.expr for i in query.pattern.returns or ()))
-    bound = {(n.name, canonical(n.value).hex()) for e in exprs for n in walk(e) if isinstance(n, Param)}
-    return json.dumps(sorted(bound))
-
-
-def pack(m: Matcher, name: str) -> bytes:
-    """All that a matcher knows."""
-    kept = m.kept
-    kept.compact()
-    slots = kept.slots()
-    barred = kept.barred[0] if kept.barred else np.zeros(0, np.bool_)
-    sections = [
-        _written(m.waiting, m.reads),
-        _written(kept.pool, m.reads),
-        np.packbits(barred).tobytes(),
-        kept.name_of[slots].tobytes(),
-        *(getattr(kept, field)[slots].astype("<i8").tobytes() for field in _ARRAYS[1:]),
-    ]
-    header = {
-        "query": name,
-        "frontier": m.frontier,
-        "done": m.done,
-        "counts": m.counts,
-        "kept": kept.live,
-        "sections": [len(s) for s in sections],
-    }
-    told = json.dumps(header, separators=(",", ":")).encode()
+def pack(header: dict[str, Any], sections: Sequence[bytes]) -> bytes:
+    """A header and sections as bytes."""
+    told = json.dumps({**header, "sections": [len(s) for s in sections]}, separators=(",", ":")).encode()
     body = b"".join((_HEAD.pack(MAGIC, VERSION, len(told)), told, *sections))
     return body + hashlib.blake2b(body, digest_size=_CHECKSUM).digest()
 
 
-def unpack(m: Matcher, state: bytes, name: str) -> None:
-    """Put a matcher into the state that was packed."""
-    header, sections = _opened(state)
-    if header["query"] != name:
+def unpack(state: bytes, query: str, names: Sequence[str]) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The header and the sections of a state that was made for a query of this name."""
+    header, body = _opened(state)
+    if header["query"] != query:
         raise DataError(
             "the state was made by another query, or for other columns, roles or outputs; a matcher goes on "
             "with the state of an equal one only"
         )
-    m.frontier, m.done, m.counts = header["frontier"], header["done"], dict(header["counts"])
-    waiting = _read(sections["waiting"], m.reads)
-    m.waiting = [waiting] if waiting.num_rows else []
-    kept = m.kept = Kept(m.reads)
-    names = np.frombuffer(sections["names"], np.uint64).reshape(-1, 2)
-    arrays = {field: np.frombuffer(sections[field], "<i8").astype(np.int64) for field in _ARRAYS[1:]}
-    pool = _read(sections["pool"], m.reads)
-    barred = np.unpackbits(np.frombuffer(sections["barred"], np.uint8), count=pool.num_rows).astype(np.bool_)
-    if len(names):
-        slots = kept.slots_of(np.ascontiguousarray(names.T))
-        kept.put(slots, arrays["count"], pool, barred, arrays["due"], arrays["expires"], arrays["alive"])
+    at, sections = 0, {}
+    for name, size in zip(names, header["sections"], strict=True):
+        sections[name] = body[at : at + size]
+        at += size
+    return header, sections
 
 
-def _opened(state: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
+def _opened(state: bytes) -> tuple[dict[str, Any], bytes]:
     if not isinstance(state, bytes | bytearray | memoryview):
         raise DataError(f"a state is bytes, not {type(state).__name__}")
     state = bytes(state)
@@ -118,15 +62,10 @@ def _opened(state: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
         raise DataError("the state is damaged: its checksum is another")
     if version != VERSION:
         raise DataError(f"the state is of version {version}, and this Augury reads version {VERSION}")
-    header = json.loads(body[_HEAD.size : _HEAD.size + length])
-    at, sections = _HEAD.size + length, {}
-    for name, size in zip(SECTIONS, header["sections"], strict=True):
-        sections[name] = body[at : at + size]
-        at += size
-    return header, sections
+    return json.loads(body[_HEAD.size : _HEAD.size + length]), body[_HEAD.size + length :]
 
 
-def _written(tables: list[pa.Table], schema: pa.Schema) -> bytes:
+def written_events(tables: Sequence[pa.Table], schema: pa.Schema) -> bytes:
     """Events as an Arrow IPC stream; nothing where there are none."""
     if not any(t.num_rows for t in tables):
         return b""
@@ -138,7 +77,8 @@ def _written(tables: list[pa.Table], schema: pa.Schema) -> bytes:
     return written
 
 
-def _read(section: bytes, schema: pa.Schema) -> pa.Table:
+def read_events(section: bytes, schema: pa.Schema) -> pa.Table:
+    """The events that were written."""
     if not section:
         return no_rows(schema)
     with pa.ipc.open_stream(section) as reader:

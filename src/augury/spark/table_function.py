@@ -20,13 +20,15 @@ from pyspark.sql import types as st
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
 
 from augury.errors import QueryError, locating
-from augury.expr.functions import UserFunction, called, register
+from augury.expr.functions import UserFunction, register
 from augury.expr.printing import quoted
 from augury.expr.types import Kind
 from augury.query import sase
-from augury.resolve import Resolved
+from augury.runtime.options import Options
+from augury.runtime.program import Program
+from augury.runtime.sequences import program_of
 from augury.runtime.spark_types import UNREADABLE, arrow_schema, held, spark_schema
-from augury.runtime.table import Options, engine_of, met, without_bad_rows
+from augury.runtime.table import without_bad_rows
 from augury.schema import Columns
 
 BUCKETS = 256  # a call of Python for each, not for each key
@@ -38,11 +40,8 @@ LISTS = ("key", "tiebreak")
 class Asked(AnalyzeResult):
     """What a call says, worked out once: the query that has met the table."""
 
-    query: Resolved | None = None
-    options: Options | None = None
+    program: Program | None = None
     reads: pa.Schema | None = None
-    gives: pa.Schema | None = None
-    functions: tuple[UserFunction, ...] = ()
 
 
 class Match:
@@ -59,24 +58,24 @@ class Match:
         schema = arrow_schema(table.dataType)
         options = _options(schema, named)
         with locating(text):
-            resolved, gives = met(sase(text).pattern, schema, options)
-        reads = pa.schema([schema.field(name) for name in resolved.reads])
-        keys = ", ".join(_name(key) for key in resolved.roles.key)
+            program = program_of(sase(text).pattern, schema, options)
+        reads = pa.schema([schema.field(name) for name in program.reads])
+        keys = ", ".join(_name(key) for key in program.roles.key)
         return Asked(
-            schema=spark_schema(gives),
+            schema=spark_schema(program.gives),
             partitionBy=[PartitioningColumn(f"pmod(xxhash64({keys}), {BUCKETS})")] if keys else [],
             select=[SelectedColumn(_selected(field), alias=field.name) for field in reads],
-            query=resolved,
-            options=options,
+            program=program,
             reads=reads,
-            gives=gives,
-            functions=called((*resolved.pattern.predicates, *(i.expr for i in resolved.items or ()))),
         )
 
     def __init__(self, asked: Asked) -> None:
-        for function in asked.functions:
+        assert asked.program is not None
+        assert asked.reads is not None
+        self.program = asked.program
+        self.reads = asked.reads
+        for function in self.program.functions:
             register(function)
-        self.asked = asked
         self.rows: list[Any] = []
         self.is_whole = _is_one_partition()
 
@@ -87,15 +86,7 @@ class Match:
 
     def terminate(self) -> Iterator[Any]:
         """The partition is complete."""
-        query, options, reads, gives = (
-            self.asked.query,
-            self.asked.options,
-            self.asked.reads,
-            self.asked.gives,
-        )
-        assert query is not None
-        assert options is not None
-        assert reads is not None
+        reads = self.reads
         if self.rows and not self.is_whole:
             raise QueryError(
                 "the events are in several tasks, and nothing says which belong together",
@@ -103,8 +94,8 @@ class Match:
             )
         columns = list(zip(*self.rows, strict=True)) if self.rows else [()] * len(reads)
         arrays = [_array(values, field.type) for values, field in zip(columns, reads, strict=True)]
-        events, _ = without_bad_rows(pa.Table.from_arrays(arrays, schema=reads), query, options.bad_rows)
-        found = held(engine_of(query, gives, options).whole(events))
+        events, _ = without_bad_rows(pa.Table.from_arrays(arrays, schema=reads), self.program)
+        found = held(self.program.evaluator().whole(events))
         for batch in found.to_batches(max_chunksize=10_000):
             values = [column.to_pylist(maps_as_pydicts="strict") for column in batch.columns]
             yield from zip(*values, strict=True)
