@@ -357,7 +357,10 @@ def disturbed(
 
 
 def _numbers(table: pa.Table, column: str) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = table.column(column).cast(pa.int64()).to_numpy()
+    values = table.column(column)
+    if pa.types.is_date32(values.type):
+        values = values.cast(pa.int32())
+    found: NDArray[np.int64] = values.cast(pa.int64()).to_numpy()
     return found
 
 

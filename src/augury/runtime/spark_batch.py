@@ -19,7 +19,7 @@ from augury.errors import QueryError
 from augury.expr.printing import quoted
 from augury.runtime.options import Options
 from augury.runtime.program import Program
-from augury.runtime.slices import Cut, Cutting
+from augury.runtime.slices import Cut
 from augury.runtime.spark_layout import Layout, by_partition, by_time, places
 from augury.runtime.spark_pack import PACKED, Pack
 from augury.runtime.spark_types import UNREADABLE, arrow_schema, spark_schema
@@ -50,15 +50,15 @@ def match_frame(program_of: ProgramOf, df: DataFrame, options: Options) -> DataF
         *(_plain(names[n], df.schema[n].dataType) for n in reads.names)
     )
     rows, observed = _that_count(rows, program, names.__getitem__)
-    cutting = program.cutting()
-    layout = _layout(rows, program, cutting)
+    tasks = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    layout = layout_of(program, tasks)
     hashed = [names[name] for name in program.partition]
     if hashed:
         rows = rows.selectExpr("*", f"xxhash64({', '.join(hashed)})")
     pack = Pack(program, reads, layout, bool(hashed), places(layout.tasks))
     packed = rows.mapInArrow(pack, spark_schema(PACKED))
     dealt = packed.repartition(1) if layout.tasks == 1 else packed.repartition("place")
-    task = Task(program, reads, layout, TOLD_BY.get(cutting.cut, ""))
+    task = Task(program, reads, layout, TOLD_BY.get(program.cutting().cut, ""))
     result = dealt.mapInArrow(task, spark_schema(program.gives))
     if observed is not None:
         _observed[result] = observed
@@ -75,11 +75,11 @@ def bad_rows_of(result: DataFrame) -> int:
     return int(_observed[result].get[BAD_ROWS])
 
 
-def _layout(rows: DataFrame, program: Program, cutting: Cutting) -> Layout:
-    """Which task of Spark gets which rows."""
-    tasks = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+def layout_of(program: Program, tasks: int) -> Layout:
+    """Which of so many tasks gets which rows."""
     if program.partition:
         return by_partition(tasks)
+    cutting = program.cutting()
     cut = by_time(tasks, cutting) if cutting.cut in TOLD_BY else None
     return Layout() if cut is None else cut
 

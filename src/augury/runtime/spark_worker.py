@@ -47,7 +47,7 @@ class Task:
                 register(function)
             engine = self.program.evaluator()
             own = np.unique(shelf.tasks)  # Spark may have put together what was dealt to several
-            sliced = Sliced(self.program, engine)
+            sliced = Sliced(self.program, engine, SLICE)
             for parts in shelf.groups_of_rows(SLICE):
                 for table in self._tables(parts, own):
                     yield from self._given(engine, sliced.feed(table), own)

@@ -19,6 +19,12 @@ def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
     """A table as a DataFrame. What Spark has in no type of its own comes in the nearest that loses nothing."""
     from augury.runtime.spark_types import spark_schema
 
+    held = held_table(table)
+    return spark.createDataFrame(held, spark_schema(held.schema))
+
+
+def held_table(table: pa.Table) -> pa.Table:
+    """A table in the types in which Spark takes its columns."""
     columns = []
     for field, column in zip(table.schema, table.columns, strict=True):
         try:
@@ -27,8 +33,7 @@ def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
             raise DataError(
                 f"Spark cannot hold the column {field.name} ({field.type}): {one_line(str(error))}"
             ) from None
-    held = pa.table(columns, names=table.schema.names)
-    return spark.createDataFrame(held, spark_schema(held.schema))
+    return pa.table(columns, names=table.schema.names)
 
 
 def parquet_frame(
