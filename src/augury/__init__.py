@@ -9,22 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from augury import spark
+    from augury.afa_query import Automaton
     from augury.errors import AuguryError, DataError, DataWarning, LimitError, QueryError
     from augury.expr.functions import function
-    from augury.query import Query, expand, from_json, sase
+    from augury.lang.tracing import fn
+    from augury.query import Query, expand, from_json, point_matches, sase
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AuguryError",
+    "Automaton",
     "DataError",
     "DataWarning",
     "LimitError",
     "Query",
     "QueryError",
     "expand",
+    "fn",
     "from_json",
     "function",
+    "point_matches",
     "sase",
     "spark",
 ]
@@ -33,8 +38,10 @@ __all__ = [
 # the command line may take to show its help. A name that is its own home is a module.
 _HOMES = {
     **dict.fromkeys(("AuguryError", "DataError", "DataWarning", "LimitError", "QueryError"), "augury.errors"),
-    **dict.fromkeys(("Query", "expand", "from_json", "sase"), "augury.query"),
+    **dict.fromkeys(("Query", "expand", "from_json", "point_matches", "sase"), "augury.query"),
     "function": "augury.expr.functions",
+    "Automaton": "augury.afa_query",
+    "fn": "augury.lang.tracing",
     "spark": "augury.spark",
 }
 

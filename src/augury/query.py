@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import datetime as dt
 import json
-from collections.abc import Callable, Mapping
-from decimal import Decimal
+from collections.abc import Mapping
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from augury.asking import Asking
 from augury.errors import DataError, QueryError, locating
+from augury.lang.params import decoded, encoded
 from augury.pattern import Pattern, text_of_pattern
 
 if TYPE_CHECKING:
@@ -72,11 +70,19 @@ class Query(Asking):
         return hash(self._pattern)
 
     def _program(self, schema: pa.Schema, options: Options) -> Program:
+        if options.is_imprecise:
+            from augury.runtime.uncertain import program_of as uncertain_program_of
+
+            return uncertain_program_of(self._pattern, schema, options, self.to_json())
         from augury.runtime.sequences import program_of
 
         return program_of(self._pattern, schema, options)
 
     def _explained(self, data: Any, options: Options, *, kernel: bool) -> Explanation:
+        if options.is_imprecise:
+            from augury.explain.uncertain import explain as explain_uncertain
+
+            return explain_uncertain(self._pattern, data, options)
         from augury.explain import explain
 
         return explain(self._pattern, data, options, kernel=kernel)
@@ -87,7 +93,7 @@ class Query(Asking):
 
     def to_json(self) -> str:
         """The query as JSON text: its text and the values of its parameters, nothing that runs."""
-        params = {name: _encoded(value) for name, value in self._params.items()}
+        params = {name: encoded(value) for name, value in self._params.items()}
         return json.dumps({"augury": _VERSION, "language": "sase", "text": self._text, "params": params})
 
 
@@ -104,12 +110,16 @@ def sase(text: str, /, **params: Any) -> Query:
     return Query(parse(text, params), text, bound_params(params))
 
 
-def from_json(text: str) -> Query:
-    """The query that `to_json` wrote."""
+def from_json(text: str) -> Any:
+    """The query that `to_json` wrote, of whatever language."""
     try:
         data = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise QueryError(f"this is no query in JSON: {error}") from None
+    if isinstance(data, dict) and data.get("language") == "afa" and data.get("augury") == _VERSION:
+        from augury.afa_query import from_object
+
+        return from_object(data)
     if not isinstance(data, dict) or data.get("language") != "sase" or not isinstance(data.get("text"), str):
         raise QueryError("this JSON holds no query", hint="from_json reads what to_json wrote")
     if data.get("augury") != _VERSION:
@@ -121,7 +131,7 @@ def from_json(text: str) -> Query:
     if not isinstance(params, dict):
         raise QueryError("this JSON holds no query: its params are no object")
     values = {
-        name: [_decoded(v) for v in p] if isinstance(p, list) else _decoded(p) for name, p in params.items()
+        name: [decoded(v) for v in p] if isinstance(p, list) else decoded(p) for name, p in params.items()
     }
     return sase(data["text"], **values)
 
@@ -150,47 +160,42 @@ def expand(table: Any, query: Query | None = None, *, match_id: bool = False) ->
         if stored is None:
             raise DataError("the table does not say which query made it; pass it: ag.expand(table, query)")
         query = from_json(stored.decode())
+        assert isinstance(query, Query)
     with locating(query.text):
         return expand_rows(rows, query.pattern, match_id=match_id)
 
 
-# ------------------------------------------------------------------ values of parameters in JSON
+def point_matches(
+    row: Any,
+    query: Query | None = None,
+    stream: Any = None,
+    *,
+    time: tuple[str, str] | None = None,
+    pmf: str | None = None,
+    type: str | None = None,
+    key: Any = None,
+) -> pa.Table:
+    """The point matches of one row over imprecise times: an instant for each variable, and its `probability`.
 
-_KINDS: tuple[tuple[str, type, Callable[[Any], Any], Callable[[Any], Any]], ...] = (
-    ("datetime", dt.datetime, dt.datetime.isoformat, dt.datetime.fromisoformat),
-    ("date", dt.date, dt.date.isoformat, dt.date.fromisoformat),
-    (
-        "microseconds",
-        dt.timedelta,
-        lambda v: v // dt.timedelta(microseconds=1),
-        lambda n: dt.timedelta(microseconds=n),
-    ),
-    ("decimal", Decimal, str, Decimal),
-    ("float", float, repr, float),
-    ("bytes", bytes, lambda v: base64.b64encode(v).decode(), lambda s: base64.b64decode(s, validate=True)),
-)
+    `row` is a result's slice of one row, which remembers its query and columns, or a dict beside which they are given.
+    Under skip_till_next_match it needs the stream that was matched.
 
+    >>> import pyarrow as pa
+    >>> events = pa.table({"kind": ["A", "B"], "lower": [1, 2], "upper": [2, 3]})
+    >>> found = sase("PATTERN SEQ(A a, B b)").match(events, time=("lower", "upper"), type="kind")
+    >>> found.column("confidence").to_pylist()
+    [0.75]
+    >>> point_matches(found.slice(0, 1)).to_pylist()  # doctest: +NORMALIZE_WHITESPACE
+    [{'a': 1, 'b': 2, 'probability': 0.25},
+     {'a': 1, 'b': 3, 'probability': 0.25},
+     {'a': 2, 'b': 3, 'probability': 0.25}]
+    """
+    from augury.runtime.point_matches import point_matches as listed
 
-def _encoded(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_encoded(v) for v in value]
-    for name, type_, encode, _ in _KINDS:
-        if isinstance(value, type_):
-            return {name: encode(value)}
-    return value
+    def read(text: str) -> Pattern:
+        read_query: Query = from_json(text)
+        return read_query.pattern
 
-
-def _decoded(value: Any) -> Any:
-    if isinstance(value, list):
-        raise QueryError("this JSON holds no query: a parameter is a list of lists")
-    if isinstance(value, dict):
-        for name, _, _, decode in _KINDS:
-            if value.keys() == {name}:
-                try:
-                    return decode(value[name])
-                except (ValueError, TypeError, ArithmeticError):
-                    break
-        raise QueryError(
-            f"this JSON holds no query: {value!r} is no value", hint="from_json reads what to_json wrote"
-        )
-    return value
+    pattern = None if query is None else query.pattern
+    with locating(None if query is None else query.text):
+        return listed(row, pattern, read, stream, time=time, pmf=pmf, type_=type, key=key)

@@ -32,15 +32,18 @@ class Plan:
     name: str
     match: Match
     covers: Callable[[ag.Query, str], bool] = _everything  # (query, output)
+    uncertain: bool = False  # whether it is for imprecise times, and for them alone
 
 
-def in_process(name: str, covers: Callable[[ag.Query, str], bool] = _everything) -> Plan:
+def in_process(
+    name: str, covers: Callable[[ag.Query, str], bool] = _everything, *, uncertain: bool = False
+) -> Plan:
     """A plan of `Query.match`."""
 
     def match(query: ag.Query, table: Any, **arguments: Any) -> pa.Table:
         return query.match(table, plan=name, **arguments)
 
-    return Plan(name, match, covers)
+    return Plan(f"{name}, uncertain" if uncertain else name, match, covers, uncertain)
 
 
 def in_slices(rows: int) -> Plan:
@@ -69,7 +72,7 @@ def in_slices(rows: int) -> Plan:
     return Plan(f"eager in slices of {rows}", match)
 
 
-def as_it_comes(name: str) -> Plan:
+def as_it_comes(name: str, *, uncertain: bool = False) -> Plan:
     """A matcher: events in some order, punctuations in between, and its state stored and read back after each."""
 
     def match(query: ag.Query, events: Any, **arguments: Any) -> pa.Table:
@@ -77,7 +80,8 @@ def as_it_comes(name: str) -> Plan:
         rng = random.Random(table.num_rows)
         given = {**arguments, "plan": name}
         m = query.matcher(table.schema, **given)
-        times = table.column(arguments["time"]).to_pylist()
+        time = arguments["time"]
+        times = table.column(time if isinstance(time, str) else time[0]).to_pylist()
         cuts = sorted(
             rng.sample(sorted({t for t in times if t is not None}), k=min(3, len({*times} - {None})))
         )
@@ -106,7 +110,8 @@ def as_it_comes(name: str) -> Plan:
             told[b"augury.bad_rows"] = str(m.stats["bad_rows"]).encode()
         return result.replace_schema_metadata(told)
 
-    return Plan(f"{name} as it comes", match)
+    said = f"{name} as it comes"
+    return Plan(f"{said}, uncertain" if uncertain else said, match, uncertain=uncertain)
 
 
 def compiled() -> Plan:
@@ -130,10 +135,19 @@ PLANS = (
 )
 """All of them; the definition is first, and judges the others."""
 
+UNCERTAIN = (
+    *(
+        in_process(name, uncertain=True)
+        for name in ("definition", "auto", "sorted", "selective", "any_state", "point")
+    ),
+    as_it_comes("auto", uncertain=True),
+)
+"""Those for imprecise times."""
+
 
 def plan_named(name: str) -> Plan:
     """One of them, or one that is asked for by its name alone: slices of any number of rows, or compiled kernels."""
-    known = {plan.name: plan for plan in (*PLANS, compiled())}
+    known = {plan.name: plan for plan in (*PLANS, *UNCERTAIN, compiled())}
     slices, _, rows = name.rpartition(" ")
     if slices == "eager in slices of" and rows.isdecimal() and int(rows) > 0:
         return in_slices(int(rows))

@@ -11,7 +11,7 @@ import augury as ag
 from augury.engines import passes
 from augury.errors import QueryError
 from augury.pattern import text_of_pattern
-from augury.plan.choice import PLANS
+from augury.plan.choice import AUTO, ENGINES
 from augury.plan.split import Split
 from augury.resolve import resolve, without_schema
 from augury.runtime.options import OUTPUTS
@@ -29,7 +29,7 @@ def lines_are_lines(explanation):
     )
 
 
-@given(patterns(), st.sampled_from(PLANS), st.sampled_from(OUTPUTS))
+@given(patterns(), st.sampled_from((AUTO, *(e.plan for e in ENGINES))), st.sampled_from(OUTPUTS))
 def test_every_query_is_explained_without_a_schema(given_, plan, output):
     pattern, params = given_
     shown = ag.sase(text_of_pattern(pattern), **params).explain(plan=plan, output=output)
@@ -37,7 +37,13 @@ def test_every_query_is_explained_without_a_schema(given_, plan, output):
     assert shown.startswith("QUERY\n   1  PATTERN")
 
 
-@given(cases(), st.sampled_from(PLANS), st.sampled_from(OUTPUTS), st.booleans(), st.booleans())
+@given(
+    cases(),
+    st.sampled_from((AUTO, *(e.plan for e in ENGINES))),
+    st.sampled_from(OUTPUTS),
+    st.booleans(),
+    st.booleans(),
+)
 def test_every_query_is_explained_with_its_data(case, plan, output, rows, kernel):
     query = ag.sase(case.text)
     arguments = {name: value for name, value in case.arguments.items() if name != "bad_rows"}

@@ -24,7 +24,8 @@ def _corpus() -> dict[str, list[Asked]]:
         if case.error is not None or table is None:
             continue
         query = ag.sase(case.query, **case.params)
-        for output in dict.fromkeys(("all", OUTPUTS[number % len(OUTPUTS)])):
+        outputs = ("all",) if case.is_uncertain else ("all", OUTPUTS[number % len(OUTPUTS)])
+        for output in dict.fromkeys(outputs):
             arguments = {**case.match, "output": output}
             arguments["match_id"] = output not in ("count", "compressed")
             found[case.file].append(Asked(case.name, query, table, arguments))

@@ -12,7 +12,7 @@ import pytest
 import augury as ag
 from augury.engines import eager, passes
 from augury.pattern import Clause, Part, lines_of_pattern, text_of_part
-from augury.plan.choice import ENGINES, PLANS, choose
+from augury.plan.choice import ELSEWHERE, ENGINES, PLANS, choose
 from augury.runtime.options import OUTPUTS
 
 THEFT = "PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE skip_till_next_match(a, c) { a.tag = b.tag AND a.tag = c.tag } WITHIN 500"
@@ -126,7 +126,7 @@ def test_a_forced_plan_is_explained(engine):
 def test_what_is_declared_of_plans_is_what_their_engines_do():
     from augury.engines import backtrack
 
-    assert ("auto", *(e.plan for e in ENGINES)) == PLANS
+    assert ("auto", *(e.plan for e in ENGINES), *ELSEWHERE) == PLANS
     declared = {e.plan: e for e in ENGINES}
     assert declared["eager"].shares is eager.Evaluation.shares is True
     assert declared["backtrack"].shares is backtrack.Evaluation.shares is False

@@ -24,7 +24,10 @@ def query_from(given: str, params: Sequence[str] = ()) -> Query:
     if text.lstrip().startswith("{"):
         if values:
             raise UsageError("a query in JSON has its parameters with it; leave out --param")
-        return from_json(text)
+        query = from_json(text)
+        if not isinstance(query, Query):
+            raise UsageError("the command line matches SASE+ queries; ask this one from Python")
+        return query
     return sase(text, **values)
 
 

@@ -6,10 +6,11 @@ equal to the one before and names its matches alike.
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import difflib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from decimal import Decimal
@@ -169,3 +170,45 @@ def _instant(name: str, value: dt.datetime, span: Span | None) -> dt.datetime:
             span=span,
             hint="the years are 1 to 9999",
         ) from None
+
+
+# ------------------------------------------------------------------ values of parameters in JSON
+
+_KINDS: tuple[tuple[str, type, Callable[[Any], Any], Callable[[Any], Any]], ...] = (
+    ("datetime", dt.datetime, dt.datetime.isoformat, dt.datetime.fromisoformat),
+    ("date", dt.date, dt.date.isoformat, dt.date.fromisoformat),
+    (
+        "microseconds",
+        dt.timedelta,
+        lambda v: v // dt.timedelta(microseconds=1),
+        lambda n: dt.timedelta(microseconds=n),
+    ),
+    ("decimal", Decimal, str, Decimal),
+    ("float", float, repr, float),
+    ("bytes", bytes, lambda v: base64.b64encode(v).decode(), lambda s: base64.b64decode(s, validate=True)),
+)
+
+
+def encoded(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [encoded(v) for v in value]
+    for name, type_, encode, _ in _KINDS:
+        if isinstance(value, type_):
+            return {name: encode(value)}
+    return value
+
+
+def decoded(value: Any) -> Any:
+    if isinstance(value, list):
+        raise QueryError("this JSON holds no query: a parameter is a list of lists")
+    if isinstance(value, dict):
+        for name, _, _, decode in _KINDS:
+            if value.keys() == {name}:
+                try:
+                    return decode(value[name])
+                except (ValueError, TypeError, ArithmeticError):
+                    break
+        raise QueryError(
+            f"this JSON holds no query: {value!r} is no value", hint="from_json reads what to_json wrote"
+        )
+    return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from augury.expr.columns import from_arrow, physical_values
-from augury.expr.tree import Param, walk
+from augury.expr.tree import Expr, Param, walk
 from augury.expr.types import Kind, Type
 from augury.match.gather import decoded, gather, one_array
 from augury.resolve import Resolved
@@ -45,7 +45,11 @@ def match_ids(found: Matches, table: pa.Table, query: Resolved) -> pa.Array:
 
 def parameters(query: Resolved) -> str:
     """The values of the query's parameters: what its text does not say."""
-    exprs = (*query.pattern.predicates, *(i.expr for i in query.pattern.returns or ()))
+    return parameters_of((*query.pattern.predicates, *(i.expr for i in query.pattern.returns or ())))
+
+
+def parameters_of(exprs: Iterable[Expr]) -> str:
+    """The values of the parameters in some expressions."""
     bound = {(n.name, canonical(n.value).hex()) for e in exprs for n in walk(e) if isinstance(n, Param)}
     return json.dumps(sorted(bound))
 

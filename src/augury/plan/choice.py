@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from augury.errors import QueryError
+
 AUTO = "auto"
 
 
@@ -58,7 +60,48 @@ ENGINES = (
     ),
 )
 
-PLANS = (AUTO, *(e.plan for e in ENGINES))
+# Of queries over imprecise times.
+UNCERTAIN = (
+    Engine(
+        "sorted",
+        "slot after slot in the pattern's order, each from its own buffer",
+        merges=False,
+        shares=False,
+        generates=False,
+    ),
+    Engine(
+        "selective",
+        "slot after slot, the rarest first",
+        merges=False,
+        shares=False,
+        generates=False,
+    ),
+    Engine(
+        "any_state",
+        "events as they come; a run begins at any component and binds any other",
+        merges=False,
+        shares=False,
+        generates=False,
+        baseline="it holds runs without a beginning; it is there to compare with",
+    ),
+    Engine(
+        "point",
+        "every event is expanded to its points, and point matches are collapsed",
+        merges=False,
+        shares=False,
+        generates=False,
+        baseline="it lists point matches; it is there to compare with",
+    ),
+)
+
+# Plans of other languages, and what they are for.
+ELSEWHERE = {
+    **{e.plan: f"imprecise times, time=(lower, upper): {e.how}" for e in UNCERTAIN},
+    "can": "automata: each subsequence's configurations are embedded in one run",
+    "restart": "automata in a matcher: what is kept is computed anew when an arc changes",
+}
+
+PLANS = (AUTO, *(e.plan for e in ENGINES), *ELSEWHERE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +124,8 @@ def engine_of(plan: str) -> Engine:
 
 def choose(plan: str = AUTO) -> Choice:
     """The plan that a call of `match` runs, of those that can do what was asked."""
+    if plan in ELSEWHERE:
+        raise QueryError(f'plan="{plan}" is for {ELSEWHERE[plan]}', hint='use plan="auto", or "eager"')
     if plan != AUTO:
         return Choice(plan, f'plan="{plan}" was asked for')
     chosen = next(e for e in ENGINES if e.baseline is None)

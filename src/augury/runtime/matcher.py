@@ -21,7 +21,7 @@ import pyarrow as pa
 from augury.errors import DataError, DataWarning, QueryError, one_line
 from augury.expr.columns import from_arrow
 from augury.expr.printing import quoted
-from augury.expr.types import INT64_MAX, Type, storage
+from augury.expr.types import INT64_MAX, INT64_MIN, Type, storage
 from augury.match.gather import no_rows, rows_of_table
 from augury.match.identity import value_digests
 from augury.runtime.changes import OP, changes_of
@@ -73,11 +73,12 @@ class Matcher:
         if not table.num_rows:
             return self._changes([])
         self.counts["events"] += table.num_rows
+        self._received(table)
         self.waiting.append(table)
         if self.ahead == 0:
             return self._changes([])
         released = self._released(self._horizon())
-        return self._changes(self.core.step(released, self.frontier) if released.num_rows else [])
+        return self._changes(self.core.step(released, self._passed()) if released.num_rows else [])
 
     def retract(self, data: Any) -> pa.Table:
         """Earlier events did not happen. Each row takes back one: of equal ones, in what the query reads, any."""
@@ -94,7 +95,7 @@ class Matcher:
         self.waiting = stays
         self.counts["retracted"] += table.num_rows - int(unknown.sum())
         released = rows_of_table(table, np.flatnonzero(~waits & ~unknown))
-        return self._changes(self._revising().retract(released, self.frontier) if released.num_rows else [])
+        return self._changes(self._revising().retract(released, self._passed()) if released.num_rows else [])
 
     def advance(self, t: Any) -> pa.Table:
         """No event before `t` comes any more: the matches that are certain now."""
@@ -135,6 +136,9 @@ class Matcher:
         }
 
     # -------------------------------------------------------------- events that come
+
+    def _received(self, table: pa.Table) -> None:
+        """Events have come that will be matched: for languages that look at more than their core does."""
 
     def _check_open(self) -> None:
         if self.closed:
@@ -239,6 +243,10 @@ class Matcher:
             return 0
         clock = self.program.clock
         return span(speculate, "speculate", self.program.columns.types[clock], clock)
+
+    def _passed(self) -> int:
+        """The latest punctuation; before any, the beginning of time."""
+        return INT64_MIN if self.frontier is None else self.frontier
 
     def _horizon(self) -> int | None:
         """The instant before which events are released; None: all are."""

@@ -123,6 +123,11 @@ class Options:
                 )
 
     @property
+    def is_imprecise(self) -> bool:
+        """Whether two columns bound the times."""
+        return isinstance(self.time, list | tuple) and len(self.time) == 2
+
+    @property
     def speculates(self) -> bool:
         """Whether something is asked for before it is certain."""
         return not (isinstance(self.speculate, Unset) or self.speculate in (0, dt.timedelta(0)))

@@ -13,7 +13,7 @@ from augury.expr.functions import UserFunction, called
 from augury.match import compressed
 from augury.match.identity import parameters
 from augury.pattern import Pattern, Strategy, text_of_pattern
-from augury.plan.choice import choose
+from augury.plan.choice import UNCERTAIN, choose
 from augury.resolve import Resolved, output_schema, resolve
 from augury.runtime.by_definition import Definition
 from augury.runtime.by_engine import Engine, How
@@ -111,13 +111,14 @@ class Sequences:
 def program_of(pattern: Pattern, schema: pa.Schema, options: Options) -> Sequences:
     """A pattern that met its data's columns: what is wrong with the query is told here."""
     options.takes()
+    if any(engine.plan == options.plan for engine in UNCERTAIN):
+        raise QueryError(
+            f'plan="{options.plan}" is for imprecise times, and time={options.time!r} is one column',
+            hint='leave plan out, or write plan="eager"; imprecise times are time=("lower", "upper")',
+        )
     columns = Columns.of(schema)
     roles = roles_of(columns, options.time, options.type, options.key, options.tiebreak)
-    if roles.end is not None:
-        raise QueryError(
-            f"time= names one column, not {options.time!r}",
-            hint="intervals of time have no engine yet; name a single column",
-        )
+    assert roles.end is None, "intervals have a program of their own"
     query = resolve(pattern, columns, roles)
     time = schema.field(roles.time).type
     result = output_schema(query, schema, options.output, match_id=options.match_id, time=time)

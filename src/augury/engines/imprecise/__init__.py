@@ -1,0 +1,1 @@
+"""Imprecise timestamps: signatures are found by joins over intervals, their confidences by dynamic programmes."""

@@ -1,0 +1,297 @@
+"""What a matcher remembers of an automaton's stream: its history, and the arcs as they are now.
+
+step, retract, arcs ─> History ─> output events that come and go ─> rows with `op`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from augury.afa import Arc, Move, Ready, with_moves
+from augury.engines.afa import Runs
+from augury.engines.afa_history import Changes, History
+from augury.engines.afa_pool import KEPT, Kept
+from augury.expr.columns import Column, to_arrow
+from augury.expr.physical import from_arrow
+from augury.expr.types import INT64_MIN
+from augury.match.gather import rows_of_table
+from augury.plan.slots import Slots
+from augury.runtime.changes import INSERT, RETRACT, with_op
+from augury.runtime.state import read_events, written_events
+
+if TYPE_CHECKING:
+    from augury.runtime.afa import Automata
+
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+_BASES = ("base_lo", "base_hi", "base_rank", "base_id", "base_time")
+
+
+class AutomatonCore:
+    """The core of a matcher of automata."""
+
+    SECTIONS: ClassVar[tuple[str, ...]] = ("events", "kept", "pool", "bases", "keys", "archive", "archived")
+
+    def __init__(self, program: Automata) -> None:
+        from augury.runtime.afa import stepper_of
+
+        self.program = program
+        self.reads = pa.schema([program.given.field(n) for n in program.reads])
+        stepper = stepper_of(program.query, program.options)
+        self.history = History(
+            stepper,
+            self.reads,
+            events=program.options.events,
+            restarts=program.options.plan == "restart",
+        )
+        self.moves: list[Move] = list(program.query.machine.moves)  # by the arcs of the query as it is now
+        self.newest: int | None = None  # the largest time received
+        self.changed = False
+
+    @property
+    def query(self) -> Ready:
+        return self.history.query
+
+    # -------------------------------------------------------------- events
+
+    def step(self, new: pa.Table, frontier: int | None) -> list[pa.Table]:
+        found = self._told(*self.history.change(new)) if new.num_rows else []
+        known = self.history.frontier
+        if frontier is None or (frontier > INT64_MIN and (known is None or frontier > known)):
+            found += self._told(None, self.history.window_ends(frontier))
+            if frontier is not None:
+                self.history.forget(frontier)
+                self._discard(frontier)
+        return found
+
+    def knows(self, events: pa.Table) -> Mask:
+        return ~self._chosen(events)[1]
+
+    def retract(self, gone: pa.Table, frontier: int | None) -> list[pa.Table]:
+        del frontier
+        return self._told(*self.history.change(gone=self._chosen(gone)[0]))
+
+    def _chosen(self, wanted: pa.Table) -> tuple[Mask, Mask]:
+        """One kept event for each of these, and those for which there is none."""
+        from augury.runtime.matcher import one_of_each
+
+        history = self.history
+        near = np.flatnonzero(np.isin(history.kept.time, history.times(wanted, self.program.clock)))
+        chosen = np.zeros(len(history.kept), np.bool_)
+        some = rows_of_table(history.table, near)
+        found, missing = one_of_each(some, wanted, self.program.reads, self.program.columns.types)
+        chosen[near[found]] = True
+        return chosen, missing
+
+    # -------------------------------------------------------------- arcs
+
+    def arc(self, place: int) -> Arc:
+        return self.query.arcs[place]
+
+    def add(
+        self, moves: Sequence[tuple[Move, int | None, int | None]], final: Iterable[str] = ()
+    ) -> list[Arc]:
+        """More arcs, with lifetimes in instants where they are not the moves' own; which lifetimes are other now."""
+        query = self.query
+        many = len(query.arcs)
+        query = with_moves(query, [m for m, _, _ in moves], final)
+        arcs = list(query.arcs)
+        for place, (move, low, high) in enumerate(moves, start=many):
+            if low is not None:
+                arcs[place] = replace(arcs[place], low=low)
+            if high is not None:
+                arcs[place] = replace(arcs[place], high=high)
+            self.moves.append(move)
+            self.history.stepper.slots.add(arcs[place])
+        self.history.stepper.query = replace(query, arcs=tuple(arcs))
+        self.changed = True
+        return arcs[many:]
+
+    def end(self, place: int, at: int) -> list[Arc]:
+        """An arc's lifetime ends; the lifetime that it loses."""
+        old = self.query.arcs[place]
+        if old.high is not None and old.high <= at:
+            return []
+        new = replace(old, high=max(at, old.low) if at < old.low else at)
+        arcs = list(self.query.arcs)
+        arcs[place] = new
+        self.history.stepper.slots.change(old, new)
+        self.history.stepper.query = replace(self.query, arcs=tuple(arcs))
+        self.changed = True
+        return [replace(old, low=max(at, old.low))]
+
+    def arcs_as_they_are(self) -> Any:
+        """For `put_back`, if some of many changes should turn out to be bad."""
+        return self.query, list(self.moves), list(self.history.stepper.slots.placed), self.changed
+
+    def put_back(self, known: Any) -> None:
+        query, self.moves, placed, self.changed = known
+        self.history.stepper.query = query
+        slots = self.history.stepper.slots
+        slots.placed, slots.version = placed, slots.version + 1
+
+    def revise(self, arcs: Iterable[Arc]) -> list[pa.Table]:
+        """Events that are kept, matched again as the arcs of these lifetimes are now."""
+        return self._told(*self.history.change(arcs=arcs))
+
+    def _discard(self, frontier: int) -> None:
+        """Arcs that no event can take any more are forgotten."""
+        query = self.query
+        stays = [n for n, a in enumerate(query.arcs) if a.high is None or a.high > frontier]
+        if len(stays) == len(query.arcs):
+            return
+        arcs = tuple(query.arcs[n] for n in stays)
+        self.moves = [self.moves[n] for n in stays]
+        stepper = self.history.stepper
+        stepper.query = replace(query, arcs=arcs)
+        self.changed = True
+        if len(stepper.slots.slots) > 2 * len(arcs) + 8:  # slots of guards that are no more
+            stepper.slots = Slots(arcs)
+            stepper.null_columns = []
+        else:
+            stepper.slots.placed = [p for p in stepper.slots.placed if any(p.arc is a for a in arcs)]
+
+    # -------------------------------------------------------------- what is told
+
+    def _told(self, gone: Changes | None, come: Changes) -> list[pa.Table]:
+        found = []
+        for op, changes in ((RETRACT, gone), (INSERT, come)):
+            if changes is not None and len(changes.found):
+                found.append(with_op(op, self._rows(changes)))
+        return found
+
+    def _rows(self, changes: Changes) -> pa.Table:
+        from augury.runtime.afa import rows_of
+
+        return rows_of(
+            changes.found, self.history.keys, changes.key, self.query, self.program.gives, changes.lists
+        )
+
+    def stats(self) -> dict[str, int]:
+        h = self.history
+        nodes = h.nodes
+        per_run = sum(a.dtype.itemsize for a in h.pool.arrays.values())
+        per_event = 8 * len(KEPT)
+        return {
+            "live_runs": h.live_runs,
+            "nodes": nodes,
+            "partitions": len(h.names),
+            "arcs": len(self.query.arcs),
+            "recomputed": h.counts["recomputed"],
+            "stale_numbers": h.counts["stale_numbers"],
+            "buffered_events": len(h.kept) + len(h.archived),
+            "bytes": int(
+                h.table.nbytes
+                + h.archive.nbytes
+                + h.keys.nbytes
+                + per_event * (len(h.kept) + len(h.archived))
+                + per_run * nodes
+            ),
+        }
+
+    # -------------------------------------------------------------- bytes
+
+    def pack(self) -> tuple[dict[str, Any], list[bytes]]:
+        h = self.history
+        query = self.query
+        header = {
+            "newest": self.newest,
+            "next_id": h.next_id,
+            "known": h.frontier,
+            "stale": h.counts["stale_numbers"],
+            "states": list(query.states),
+            "final": sorted(query.final),
+            "arcs": self._written_arcs() if self.changed else None,
+        }
+        sections = [
+            written_events([h.table], self.reads),
+            _integers(h.kept),
+            written_events([_table_of(h.pool.runs(slice(0, h.pool.size)), query)], _pool_schema(query, h)),
+            np.concatenate([h.names, *(getattr(h, n) for n in _BASES)]).astype("<i8").tobytes(),
+            b"" if not query.roles.key else written_events([h.keys], h.keys.schema),
+            written_events([h.archive], self.reads),
+            _integers(h.archived),
+        ]
+        return header, sections
+
+    def _written_arcs(self) -> list[Any]:
+        assert self.program.codec is not None
+        tell = self.program.codec.tell
+        return [
+            [{**tell(m), "lifetime": None}, a.low, a.high]
+            for m, a in zip(self.moves, self.query.arcs, strict=True)
+        ]
+
+    def unpack(self, header: dict[str, Any], sections: dict[str, bytes]) -> None:
+        h = self.history
+        self.newest, h.next_id, h.frontier = header["newest"], header["next_id"], header["known"]
+        h.counts["stale_numbers"] = header["stale"]
+        self._restore_arcs(header)
+        h.table = read_events(sections["events"], self.reads)
+        h.kept = _kept(sections["kept"])
+        runs = read_events(sections["pool"], _pool_schema(self.query, h))
+        h.pool.append(_runs_of(runs, self.query, h.sequence is not None))
+        numbers = np.frombuffer(sections["bases"], "<i8").astype(np.int64).reshape(1 + len(_BASES), -1)
+        h.names = numbers[0]
+        h.by_name = {int(word): n for n, word in enumerate(h.names)}
+        for n, name in enumerate(_BASES, start=1):
+            setattr(h, name, numbers[n].copy())
+        if self.query.roles.key:
+            h.keys = read_events(sections["keys"], h.keys.schema)
+        h.archive = read_events(sections["archive"], self.reads)
+        h.archived = _kept(sections["archived"])
+
+    def _restore_arcs(self, header: dict[str, Any]) -> None:
+        query = replace(self.query, states=tuple(header["states"]), final=frozenset(header["final"]))
+        if header["arcs"] is None:
+            self.history.stepper.query = query
+            return
+        assert self.program.codec is not None
+        draw = self.program.codec.draw
+        self.moves = []
+        self.history.stepper.query = replace(query, arcs=())
+        self.history.stepper.slots = Slots()
+        for told, low, high in header["arcs"]:
+            self.add([(draw(None, told, query.registers, set()), low, high)])
+
+
+def _integers(kept: Kept) -> bytes:
+    return np.stack([getattr(kept, n) for n in KEPT]).astype("<i8").tobytes()
+
+
+def _kept(section: bytes) -> Kept:
+    return Kept(
+        *(row.copy() for row in np.frombuffer(section, "<i8").astype(np.int64).reshape(len(KEPT), -1))
+    )
+
+
+def _pool_schema(query: Ready, history: History) -> pa.Schema:
+    from augury.expr.columns import result_type
+
+    own = [pa.field(n, pa.int64()) for n in history.pool.names]
+    return pa.schema([*own, *(pa.field(f"r{n}", result_type(r.type)) for n, r in enumerate(query.registers))])
+
+
+def _table_of(runs: Runs, query: Ready) -> pa.Table:
+    own = [runs.id, runs.first, runs.state, *([] if runs.last is None else [runs.last])]
+    names = ["id", "first", "state", *([] if runs.last is None else ["last"])]
+    arrays = [pa.array(a) for a in own]
+    arrays += [to_arrow(c, r.type) for c, r in zip(runs.registers, query.registers, strict=True)]
+    return pa.Table.from_arrays(arrays, names=[*names, *(f"r{n}" for n in range(len(query.registers)))])
+
+
+def _runs_of(table: pa.Table, query: Ready, sequence: bool) -> Runs:
+    def ints(name: str) -> Ints:
+        return np.asarray(table.column(name).to_numpy()).astype(np.int64)
+
+    registers: list[Column] = [
+        from_arrow(table.column(f"r{n}"), r.type) for n, r in enumerate(query.registers)
+    ]
+    return Runs(ints("id"), ints("first"), ints("state"), ints("last") if sequence else None, registers)
