@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from augury.explain import Explanation
+    from augury.pictures.diagram import Diagram
     from augury.runtime.afa_matcher import AutomatonMatcher
     from augury.runtime.options import Arguments, Options
     from augury.runtime.program import Program
@@ -174,6 +175,11 @@ class AutomatonQuery(Asking):
         from augury.explain.automata import explain
 
         return explain(self._machine, data, options, kernel=kernel)
+
+    def _diagram(self) -> Diagram:
+        from augury.pictures.diagram import of_machine
+
+        return of_machine(self._machine)
 
     def matcher(
         self, schema: Any, *, state: bytes | None = None, **arguments: Unpack[Arguments]

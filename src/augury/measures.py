@@ -13,6 +13,9 @@ class Measures:
     batch_evaluations: int = 0  # of predicates that an event decides by itself
     run_evaluations: int = 0  # of those that a run and an event decide
     peak_runs: int = 0
+    peak_waiting_runs: int = (
+        0  # of a lazy plan: partial matches that a stream would have wait for events to come
+    )
     runs_merged: int = 0
     runs_begun: int = 0  # by events that begin the first component
     run_steps: int = 0  # over all events of the runs that are alive after it, in its partition

@@ -436,6 +436,7 @@ def random_case(
     partition: tuple[str, ...] | None = None,
     key: bool = True,
     max_events: int = 10,
+    kleene: int = 45,
 ) -> Case:
     """A query and a stream; the keywords leave parts of the language out, for laws that need it.
 
@@ -445,7 +446,7 @@ def random_case(
     dense = chance(choices, 50)
     columns = _random_columns(choices)
     types = ("A", "B", "C")[: one_of(choices, (1, 1, 2) if dense else (1, 2, 1, 2, 3))]
-    components = _random_components(choices, types, 20 if dense else 40 if negation else 0)
+    components = _random_components(choices, types, 20 if dense else 40 if negation else 0, kleene)
     if not negation:
         components = tuple(c for c in components if not c.negated)
     strategy = one_of(choices, strategies)
@@ -503,10 +504,12 @@ def _random_columns(choices: Choices) -> tuple[tuple[str, str], ...]:
     return tuple(columns)
 
 
-def _random_components(choices: Choices, types: Sequence[str], negation: int) -> tuple[Component, ...]:
+def _random_components(
+    choices: Choices, types: Sequence[str], negation: int, kleene: int
+) -> tuple[Component, ...]:
     positives = one_of(choices, (2, 1, 2, 3, 2, 3, 4))
     components = [
-        Component(one_of(choices, types), "abcd"[i], kleene=chance(choices, 45)) for i in range(positives)
+        Component(one_of(choices, types), "abcd"[i], kleene=chance(choices, kleene)) for i in range(positives)
     ]
     if chance(choices, negation):
         for name in "nm"[: choices.integer(1, 2)]:

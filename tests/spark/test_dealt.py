@@ -16,8 +16,9 @@ from augury.runtime import spark_layout, spark_pack, spark_shelf, spark_worker
 from augury.runtime.options import Options
 from augury.runtime.slices import values_of
 from augury.runtime.spark_batch import TOLD_BY, layout_of
-from augury.runtime.spark_layout import GROUPS, Layout, by_partition, places, spark_hash
+from augury.runtime.spark_layout import GROUPS, Layout, by_partition
 from augury.runtime.spark_pack import PACKED, Pack
+from augury.runtime.spark_shards import places
 from augury.runtime.spark_shelf import Part, Shelf, by_time
 from augury.runtime.spark_worker import Task
 from conformance.compare import table_difference
@@ -154,17 +155,6 @@ def test_the_ends_of_time_are_dealt_too() -> None:
     rows, _ = layout.dealt(times, None)
     assert rows is not None
     assert set(rows.tolist()) == set(range(6))
-
-
-def test_places_are_where_sparks_hash_goes() -> None:
-    assert spark_hash(np.array([0, 1, -1, 42], np.int32)).tolist() == [
-        933211791,
-        -559580957,
-        -1604776387,
-        29417773,
-    ]
-    for tasks in (1, 2, 7, 200):
-        assert (spark_hash(places(tasks)) % tasks).tolist() == list(range(tasks))
 
 
 def test_parts_come_in_order_of_time_and_equal_times_together() -> None:

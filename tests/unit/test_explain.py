@@ -109,7 +109,7 @@ def test_lines_are_as_wide_as_a_screen():
 def test_the_choice_says_why_and_why_none_of_the_others():
     choice = choose()
     assert choice.plan == "eager"
-    assert set(choice.rejected) == {"eager-unmerged", "backtrack", "definition"}
+    assert set(choice.rejected) == {"eager-unmerged", "backtrack", "lazy-chain", "lazy-tree", "definition"}
     shown = section(told(THEFT), "PLAN")
     for plan, reason in choice.rejected.items():
         assert f"{plan} not taken: {reason}" in shown

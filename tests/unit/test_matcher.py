@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pytest
 
 import augury as ag
+from augury.runtime import room
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("kind", pa.string()), ("k", pa.string()), ("x", pa.int64())])
 ROLES = {"time": "ts", "type": "kind", "key": "k"}
@@ -313,3 +314,15 @@ def test_a_state_is_small() -> None:
     m.advance(2)
     assert m.stats["kept_events"] == 2000
     assert len(m.state()) < 150 * 2000
+
+
+def test_what_was_reported_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A result is held back where it is half of the machine's memory; what a matcher has given away is not its own."""
+    monkeypatch.setattr(room, "memory", lambda: 8_000)
+    m = ag.sase("PATTERN SEQ(A a, B b) WITHIN 5").matcher(SCHEMA, **ROLES)
+    for at in range(0, 1000, 10):
+        m.insert(events((at, "A", "p", 1), (at + 1, "B", "p", 2)))
+        assert m.advance(at + 2).num_rows == 1
+    m.insert(events(*((2000, "A", "p", n) for n in range(30)), *((2001, "B", "p", n) for n in range(30))))
+    with pytest.raises(ag.LimitError, match="half of this machine's memory"):
+        m.advance(2010)

@@ -13,7 +13,7 @@ from augury.engines import passes
 from augury.engines.generated import Source
 from augury.match.gather import in_one_chunk
 from augury.pattern import Clause, Component, Part, Pattern, lines_of_pattern
-from augury.plan.choice import Choice, choose
+from augury.plan.choice import Choice, check_covered, choose
 from augury.plan.split import Guard
 from augury.resolve import Placed, Resolved, without_schema
 from augury.runtime.by_engine import evaluation_of
@@ -71,6 +71,7 @@ class Told:
 
 def told_of(pattern: Pattern, data: Any, options: Options, *, kernel: bool) -> Told:
     """Run the passes; `kernel`: rows, if there are any, are looked at for what the kernel must know of them."""
+    check_covered(pattern, options.plan)
     choice = choose(options.plan)
     if data is None:
         placed: Placed = without_schema(pattern)
@@ -94,7 +95,7 @@ def _generated(plan: passes.Plan, table: pa.Table | None, program: Sequences, ch
     """The kernel that `match` would run; of a schema alone, the one for columns without nulls."""
     of_rows = table is not None
     rows = program.given.empty_table() if table is None else without_bad_rows(table, program)[0]
-    evaluation = evaluation_of(backtrack=not choice.engine.shares)(
+    evaluation = evaluation_of(choice.engine, program.order)(
         plan, in_one_chunk(rows, plan.query.reads), max_runs=MAX_RUNS, output=program.options.output
     )
     return Kernel(evaluation.source, tuple(evaluation.nullable), evaluation.inputs.needs_python, of_rows)

@@ -6,10 +6,12 @@ the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from augury.errors import QueryError
+from augury.expr.printing import quoted
+from augury.pattern import Pattern, Strategy
 
 AUTO = "auto"
 
@@ -23,8 +25,13 @@ class Engine:
     merges: bool  # runs with one future become one
     shares: bool  # matches share a graph, so that not each needs to be listed
     generates: bool  # a kernel is generated for the query
+    lazy: bool = False  # events wait, and matches are put together from their rarest one on
+    kleene: bool = True  # it evaluates patterns with Kleene components
+    strategies: tuple[Strategy, ...] = tuple(Strategy)
     baseline: str | None = None  # why it is there, if not to be chosen
 
+
+LAZY_STRATEGIES = (Strategy.ANY, Strategy.NEXT)
 
 ENGINES = (
     Engine(
@@ -49,6 +56,28 @@ ENGINES = (
         shares=False,
         generates=True,
         baseline="it reads events again for each run; it is there to compare with",
+    ),
+    Engine(
+        "lazy-chain",
+        "events wait in a buffer for each component, and matches are put together in one order of components",
+        merges=False,
+        shares=False,
+        generates=True,
+        lazy=True,
+        kleene=False,
+        strategies=LAZY_STRATEGIES,
+        baseline="no data was looked at",
+    ),
+    Engine(
+        "lazy-tree",
+        "events wait in a buffer for each component, and matches are put together from the rarest on, chosen anew for each",
+        merges=False,
+        shares=False,
+        generates=True,
+        lazy=True,
+        kleene=False,
+        strategies=LAZY_STRATEGIES,
+        baseline="no data was looked at",
     ),
     Engine(
         "definition",
@@ -96,6 +125,7 @@ UNCERTAIN = (
 
 # Plans of other languages, and what they are for.
 ELSEWHERE = {
+    "unshared": "sets of queries and CESAR expressions: each query by itself",
     **{e.plan: f"imprecise times, time=(lower, upper): {e.how}" for e in UNCERTAIN},
     "can": "automata: each subsequence's configurations are embedded in one run",
     "restart": "automata in a matcher: what is kept is computed anew when an arc changes",
@@ -131,3 +161,37 @@ def choose(plan: str = AUTO) -> Choice:
     chosen = next(e for e in ENGINES if e.baseline is None)
     rejected = {e.plan: e.baseline for e in ENGINES if e.baseline is not None}
     return Choice(chosen.plan, chosen.how, rejected)
+
+
+def check_covered(pattern: Pattern, plan: str, order: Sequence[str] | None = None) -> None:
+    """A plan that cannot evaluate a query says so, and names one that can."""
+    if order is not None:
+        _check_order(pattern, order)
+    if plan == AUTO:
+        return
+    engine = choose(plan).engine
+    many = next((c for c in pattern.positives if c.kleene), None)
+    if many is not None and not engine.kleene:
+        raise QueryError(
+            f'plan="{plan}" evaluates sequences of single events, and {quoted(many.var)} is a Kleene variable',
+            span=many.span,
+            hint='plan="eager" evaluates every query, and "auto" takes it here',
+        )
+    if pattern.strategy not in engine.strategies:
+        known = " and ".join(s.value for s in engine.strategies)
+        raise QueryError(
+            f'plan="{plan}" evaluates {known}, not {pattern.strategy.value}',
+            span=pattern.strategy_span,
+            hint='plan="eager" evaluates every query, and "auto" takes it here',
+        )
+
+
+def _check_order(pattern: Pattern, order: Sequence[str]) -> None:
+    """An order names each positive variable once."""
+    variables = [c.var for c in pattern.positives]
+    if isinstance(order, str) or sorted(map(str, order)) != sorted(variables):
+        shown = ", ".join(f'"{v}"' for v in variables)
+        raise QueryError(
+            f"order={order!r} does not name each variable once",
+            hint=f"it is a list of all positive variables, the rarest first: some order of [{shown}]",
+        )

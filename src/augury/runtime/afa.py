@@ -106,6 +106,13 @@ class Automata:
         numbers = "" if self.query.sequence is None else f" OR {named(self.query.sequence)} IS NULL"
         return bad_times(self.roles, named) + numbers
 
+    def lags(self) -> dict[str, int | None]:
+        """What comes later is valid from the frontier or later, unless numbers and not times give the order."""
+        return {"valid_from": None if self.query.sequence is not None else 0}
+
+    def unending(self) -> str | None:
+        return None
+
     def condition(self, named: Callable[[str], str]) -> str | None:
         del named
         return None  # every event counts: subsequences have no gaps

@@ -19,7 +19,7 @@ from augury.engines.afa_history import Changes, History
 from augury.engines.afa_pool import KEPT, Kept
 from augury.expr.columns import Column, to_arrow
 from augury.expr.physical import from_arrow
-from augury.expr.types import INT64_MIN
+from augury.expr.types import INT64_MAX, INT64_MIN
 from augury.match.gather import rows_of_table
 from augury.plan.slots import Slots
 from augury.runtime.changes import INSERT, RETRACT, with_op
@@ -173,6 +173,14 @@ class AutomatonCore:
         return rows_of(
             changes.found, self.history.keys, changes.key, self.query, self.program.gives, changes.lists
         )
+
+    @property
+    def due(self) -> int:
+        """The next frontier, whichever it is: what ends with its window or is forgotten then is not known before."""
+        h = self.history
+        if not (h.live_runs or len(h.kept) or len(h.archived)):
+            return INT64_MAX
+        return INT64_MIN if h.frontier is None else int(h.frontier) + 1
 
     def stats(self) -> dict[str, int]:
         h = self.history

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from augury.engines import backtrack as backtracking
-from augury.engines import eager, passes, selection
+from augury.engines import eager, lazy, passes, selection
 from augury.engines.absence import in_rows
 from augury.engines.eager import EVERYTHING, MAX_NODES, Evaluation, Share
 from augury.engines.patience import Slow
@@ -21,6 +21,7 @@ from augury.match.gather import in_one_chunk
 from augury.match.items import Run, computed_items
 from augury.match.rows import Matches, Rows, counted_rows, counts_of_words, joined, rows_of
 from augury.measures import Measures
+from augury.plan.choice import Engine as Declared
 from augury.plan.choice import engine_of
 from augury.resolve import Resolved
 from augury.runtime.options import MAX_RUNS
@@ -34,6 +35,7 @@ class How:
     """How a query is evaluated: never what it means."""
 
     plan: str = "eager"
+    order: tuple[str, ...] | None = None  # of a lazy chain: the variables, the first to be bound first
     max_runs: int = MAX_RUNS
     max_nodes: int = MAX_NODES
     profile: bool = False  # whether the kernel counts what it does
@@ -84,6 +86,7 @@ class Engine:
             evaluation = make(fast=True)
             made = into(evaluation)
         self.measures.add(evaluation.measures)
+        evaluation.finished()
         return made
 
     def _evaluation(
@@ -95,7 +98,7 @@ class Engine:
         keeps: bool,
         fast: bool | None,
     ) -> Evaluation:
-        evaluate = evaluation_of(backtrack=not self.declared.shares)
+        evaluate = evaluation_of(self.declared, self.how.order)
         how = self.how
         return evaluate(
             self.plan,
@@ -161,9 +164,11 @@ def measured(measures: Measures) -> dict[str, int]:
     return {"predicate_evaluations": counts["batch_evaluations"] + counts["run_evaluations"], **counts}
 
 
-def evaluation_of(*, backtrack: bool) -> type[eager.Evaluation]:
+def evaluation_of(declared: Declared, order: tuple[str, ...] | None = None) -> Callable[..., Evaluation]:
     """What evaluates a plan over a table."""
-    return backtracking.Evaluation if backtrack else eager.Evaluation
+    if declared.lazy:
+        return partial(lazy.Evaluation, tree=declared.plan == "lazy-tree", order=order)
+    return eager.Evaluation if declared.shares else backtracking.Evaluation
 
 
 def rows_of_matches(

@@ -1,12 +1,16 @@
 """The events that a matcher keeps, by partition: those that a match to come may still need, and nothing else.
 
-    slot ─ first[slot], count[slot] ─> rows of one pool of events
+    slot ─ first[slot], count[slot] ─> rows of a pool of events: pieces, each at least as large as those behind it
 
 What is new of a slot is put at the pool's end, and its old rows are left behind; when more than half of the pool
-has been left behind it is written anew. A slot without rows is free, and its partition forgotten.
+has been left behind it is written anew. Pieces of like size are joined, so that there are few, and a row is
+copied a logarithm of times. A slot without rows is free, and its partition forgotten.
 """
 
 from __future__ import annotations
+
+from collections import deque
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +24,7 @@ Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 NEVER = INT64_MAX
-_CHUNKS = 64  # of the pool, before they are made one
+_SMALL = 1 << 10  # rows of a piece that is joined with the one before whatever that one's size
 _PER_SLOT = ("first", "count", "due", "expires", "alive")
 
 
@@ -34,7 +38,7 @@ class Kept:
         self.rows = 0  # in the pool, also those left behind
         self.live = 0
         self.size = 0  # slots
-        self.free: list[int] = []
+        self.free = np.empty(0, np.int64)
         self.names: dict[bytes, int] = {}
         self.name_of = np.zeros(16, "V16")
         # first, count: where a slot's rows are. due: the instant from which matches of it are certain that were not.
@@ -44,32 +48,39 @@ class Kept:
         )
 
     def slots_of(self, lanes: Lanes) -> Ints:
-        """The slots of partitions, by their digests; a new one for each that is not known."""
-        names = np.ascontiguousarray(lanes.T).tobytes()
-        found = np.empty(lanes.shape[1], np.int64)
-        known = self.names
-        for place in range(len(found)):
-            name = names[16 * place : 16 * place + 16]
-            slot = known.get(name)
-            found[place] = self._new(name) if slot is None else slot
+        """The slots of partitions, by their digests, no two alike; a new one for each that is not known."""
+        names = np.ascontiguousarray(lanes.T).view("V16").reshape(-1)
+        known = map(self.names.get, names.tolist(), repeat(-1))
+        found = np.fromiter(known, np.int64, len(names))
+        unknown = np.flatnonzero(found < 0)
+        if len(unknown):
+            found[unknown] = self._new(names[unknown])
         return found
 
-    def _new(self, name: bytes) -> int:
-        if self.free:
-            slot = self.free.pop()
-        else:
-            slot, self.size = self.size, self.size + 1
-            if self.size > len(self.count):
-                for field in _PER_SLOT:
-                    setattr(
-                        self, field, np.concatenate([getattr(self, field), np.zeros(self.size, np.int64)])
-                    )
-                self.name_of = np.concatenate([self.name_of, np.zeros(self.size, "V16")])
-        self.names[name] = slot
-        self.name_of[slot] = np.frombuffer(name, "V16")[0]
-        self.first[slot] = self.count[slot] = self.alive[slot] = 0
-        self.due[slot] = self.expires[slot] = NEVER
-        return slot
+    def _new(self, names: npt.NDArray[np.void]) -> Ints:
+        again = min(len(names), len(self.free))
+        more = len(names) - again
+        slots = np.concatenate([self.free[len(self.free) - again :], np.arange(self.size, self.size + more)])
+        self.free = self.free[: len(self.free) - again]
+        self.size += more
+        if self.size > len(self.count):
+            room = max(self.size, 2 * len(self.count)) - len(self.count)
+            for field in (*_PER_SLOT, "name_of"):
+                old = getattr(self, field)
+                setattr(self, field, np.concatenate([old, np.zeros(room, old.dtype)]))
+        self.names.update(zip(names.tolist(), slots.tolist(), strict=True))
+        self.name_of[slots] = names
+        self.first[slots] = self.count[slots] = self.alive[slots] = 0
+        self.due[slots] = self.expires[slots] = NEVER
+        return slots
+
+    @property
+    def next(self) -> int:
+        """The first instant at which a slot must be looked at, or at which the last one of all is of no use."""
+        used = self.count[: self.size] > 0
+        if not used.any():
+            return NEVER
+        return int(min(self.due[: self.size][used].min(), self.expires[: self.size][used].max()))
 
     def due_by(self, instant: int) -> Ints:
         """The slots that must be looked at by this instant."""
@@ -82,14 +93,23 @@ class Kept:
         rows = np.arange(len(place)) + np.repeat(self.first[slots] - (np.cumsum(counts) - counts), counts)
         if not len(rows):
             return no_rows(self.schema), place, np.zeros(0, np.bool_)
-        table = rows_of_table(self._whole(), rows)
-        return table, place, self.barred[0][rows]
-
-    def _whole(self) -> pa.Table:
-        if len(self.pool) > 1:
-            self.pool = [in_one_chunk(pa.concat_tables(self.pool), self.schema.names)]
-            self.barred = [np.concatenate(self.barred)]
-        return self.pool[0]
+        if len(self.pool) == 1:
+            return rows_of_table(self.pool[0], rows), place, self.barred[0][rows]
+        starts = np.cumsum([0, *(t.num_rows for t in self.pool)])
+        piece = np.searchsorted(starts, rows, side="right") - 1
+        tables, barred, order = [], [], []
+        for number in np.unique(piece).tolist():
+            those = np.flatnonzero(piece == number)
+            within = rows[those] - starts[number]
+            tables.append(rows_of_table(self.pool[number], within))
+            barred.append(self.barred[number][within])
+            order.append(those)
+        places = place[np.concatenate(order)]
+        if len(tables) > 1 and bool((places[1:] < places[:-1]).any()):
+            again = np.argsort(places, kind="stable")
+            table = rows_of_table(in_one_chunk(pa.concat_tables(tables), self.schema.names), again)
+            return table, place, np.concatenate(barred)[again]
+        return pa.concat_tables(tables), place, np.concatenate(barred)
 
     def put(
         self, slots: Ints, counts: Ints, table: pa.Table, barred: Mask, due: Ints, expires: Ints, alive: Ints
@@ -104,34 +124,44 @@ class Kept:
             alive,
         )
         if table.num_rows:
-            self.pool.append(table)
+            self.pool.append(in_one_chunk(table, self.schema.names))
             self.barred.append(barred)
             self.rows += table.num_rows
+            self._join()
         self._forget(slots[counts == 0])
         self._tidy()
+
+    def _join(self) -> None:
+        """Make one of the last pieces as long as they are of like size."""
+        begin, size = len(self.pool) - 1, self.pool[-1].num_rows
+        while begin and self.pool[begin - 1].num_rows < max(2 * size, _SMALL):
+            begin -= 1
+            size += self.pool[begin].num_rows
+        if begin < len(self.pool) - 1:
+            joined = in_one_chunk(pa.concat_tables(self.pool[begin:]), self.schema.names)
+            self.pool[begin:] = [joined]
+            self.barred[begin:] = [np.concatenate(self.barred[begin:])]
 
     def drop_expired(self, instant: int) -> None:
         """Forget the slots of which no match can need a row from this instant on."""
         expires = self.expires[: self.size]
         gone = np.flatnonzero((expires <= instant) & (expires < NEVER) & (self.count[: self.size] > 0))
         self.live -= int(self.count[gone].sum())
-        self.count[gone] = 0
         self._forget(gone)
         self._tidy()
 
     def _forget(self, slots: Ints) -> None:
-        for slot in slots.tolist():
-            del self.names[self.name_of[slot].tobytes()]
-            self.free.append(slot)
+        if not len(slots):
+            return
+        deque(map(self.names.pop, self.name_of[slots].tolist()), maxlen=0)
+        self.free = np.concatenate([self.free, slots])
         self.count[slots] = self.alive[slots] = 0
         self.due[slots] = self.expires[slots] = NEVER
 
     def _tidy(self) -> None:
-        """Leave no more behind than is kept, and the pool in few pieces."""
+        """Leave no more behind than is kept."""
         if self.rows > 2 * self.live + 1024:
             self.compact()
-        elif len(self.pool) > _CHUNKS:
-            self._whole()
 
     def compact(self) -> None:
         """The pool anew, in the order of slots."""
@@ -139,6 +169,7 @@ class Kept:
         table, place, barred = self.taken_out(slots)
         counts = np.bincount(place, minlength=len(slots)).astype(np.int64)
         self.first[slots] = np.cumsum(counts) - counts
+        table = in_one_chunk(table, self.schema.names)
         self.pool, self.barred, self.rows = ([table], [barred], len(place)) if len(place) else ([], [], 0)
 
     def slots(self) -> Ints:

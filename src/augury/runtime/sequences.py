@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 
 from augury.errors import QueryError
 from augury.expr.functions import UserFunction, called
+from augury.expr.tree import Attr
 from augury.match import compressed
 from augury.match.identity import parameters
 from augury.pattern import Pattern, Strategy, text_of_pattern
-from augury.plan.choice import UNCERTAIN, choose
+from augury.plan.choice import UNCERTAIN, check_covered, choose
 from augury.resolve import Resolved, output_schema, resolve
 from augury.runtime.by_definition import Definition
 from augury.runtime.by_engine import Engine, How
+from augury.runtime.certainty import certainty
 from augury.runtime.options import Options
 from augury.runtime.program import Fault, bad_times, faults_of_time
 from augury.runtime.slices import Cutting, cutting, partition_columns
@@ -69,6 +71,11 @@ class Sequences:
     def partition(self) -> tuple[str, ...]:
         return partition_columns(self.query)
 
+    @property
+    def order(self) -> tuple[str, ...] | None:
+        """The order of a lazy chain's variables, if it was given."""
+        return None if self.options.order is None else tuple(self.options.order)
+
     def cutting(self) -> Cutting:
         return cutting(self.query, self.options.output, choose(self.options.plan).plan)
 
@@ -77,6 +84,28 @@ class Sequences:
 
     def bad_rows(self, named: Callable[[str], str]) -> str:
         return bad_times(self.roles, named)
+
+    def lags(self) -> dict[str, int | None]:
+        """Of a match that is not certain yet the last event, and the others, are at most so long ago."""
+        known = certainty(self.query, self.options.output)
+        within = None
+        if known.window is not None and known.delay is not None:
+            within = known.delay if known.by_first else known.delay + known.window
+        found = {"match_end": known.delay, "match_start": within}
+        for item in self.query.items or ():
+            if isinstance(item.expr, Attr) and item.expr.name == self.clock and item.name is not None:
+                found[item.name] = within
+        time = self.given.field(self.clock).type
+        return {
+            field.name: found[field.name]
+            for field in self.gives
+            if field.name in found and field.type == time
+        }
+
+    def unending(self) -> str | None:
+        """Without WITHIN a longer match may always come."""
+        known = certainty(self.query, self.options.output)
+        return None if known.delay is not None else f'output="{self.options.output}" without WITHIN'
 
     def condition(self, named: Callable[[str], str]) -> str | None:
         """The rows that a component could bind or mean, and that are in some partition."""
@@ -94,7 +123,7 @@ class Sequences:
         plan, options = choose(self.options.plan).plan, self.options
         if plan == "definition":
             return Definition(self.query, self.gives, options.output, options.most_runs)
-        how = How(plan, max_runs=options.most_runs, profile=profile)
+        how = How(plan, self.order, max_runs=options.most_runs, profile=profile)
         return Engine(self.query, self.gives, options.output, how, match_id=options.match_id)
 
     def core(self, *, speculates: bool = False) -> Steps:
@@ -110,12 +139,13 @@ class Sequences:
 
 def program_of(pattern: Pattern, schema: pa.Schema, options: Options) -> Sequences:
     """A pattern that met its data's columns: what is wrong with the query is told here."""
-    options.takes()
+    options.takes(*(("order",) if options.plan == "lazy-chain" else ()))
     if any(engine.plan == options.plan for engine in UNCERTAIN):
         raise QueryError(
             f'plan="{options.plan}" is for imprecise times, and time={options.time!r} is one column',
             hint='leave plan out, or write plan="eager"; imprecise times are time=("lower", "upper")',
         )
+    check_covered(pattern, options.plan, options.order)
     columns = Columns.of(schema)
     roles = roles_of(columns, options.time, options.type, options.key, options.tiebreak)
     assert roles.end is None, "intervals have a program of their own"

@@ -93,32 +93,3 @@ def by_time(tasks: int, cutting: Cutting) -> Layout | None:
     """Slices of time over tasks; None where they would be longer than time is."""
     length = SPAN * (cutting.before + cutting.after)
     return Layout(tasks, 1, length, cutting.before, cutting.after) if length <= LONGEST else None
-
-
-# ------------------------------------------------------------------ where Spark puts a number
-
-
-def places(tasks: int) -> npt.NDArray[np.int32]:
-    """For each task the least number that Spark's `repartition` by a column of integers sends there."""
-    many = 16 * tasks
-    while True:
-        there = spark_hash(np.arange(many, dtype=np.int32)) % tasks
-        found, first = np.unique(there, return_index=True)
-        if len(found) == tasks:
-            return first.astype(np.int32)
-        many *= 2
-
-
-def spark_hash(numbers: npt.NDArray[np.int32]) -> Ints:
-    """Spark's `hash` of integers: Murmur3 in 32 bits, its seed 42."""
-    word = np.uint32
-
-    def turned(x: Any, by: int) -> Any:
-        return x << word(by) | x >> word(32 - by)
-
-    h = word(42) ^ turned(numbers.view(word) * word(0xCC9E2D51), 15) * word(0x1B873593)
-    h = (turned(h, 13) * word(5) + word(0xE6546B64)) ^ word(4)
-    h = (h ^ h >> word(16)) * word(0x85EBCA6B)
-    h = (h ^ h >> word(13)) * word(0xC2B2AE35)
-    hashes: Ints = (h ^ h >> word(16)).view(np.int32).astype(np.int64)
-    return hashes

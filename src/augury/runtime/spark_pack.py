@@ -36,7 +36,7 @@ class Pack:
     reads: pa.Schema  # the columns of the rows, under their own names
     layout: Layout
     hashed: bool
-    places: npt.NDArray[np.int32]  # of each task, as Spark's hash will have it
+    places: tuple[int, ...]  # of each task: the number that Spark's hash sends there
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The blobs of one task's rows."""
@@ -85,7 +85,7 @@ class Pack:
         relative = (ends - begins[:, None])[tasks].astype("<i4")
         return pa.RecordBatch.from_arrays(
             [
-                pa.array(self.places[tasks], pa.int32()),
+                pa.array([self.places[task] for task in tasks.tolist()], pa.int32()),
                 pa.array(tasks, pa.int32()),
                 binary(np.arange(len(tasks) + 1) * 4 * layout.groups, pa.py_buffer(relative.tobytes())),
                 binary(np.array(edges), sink.getvalue()),
