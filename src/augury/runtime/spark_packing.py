@@ -19,9 +19,10 @@ from augury.errors import DataError
 from augury.expr.functions import register
 from augury.match.gather import rows_of_table
 from augury.runtime.program import Program
+from augury.runtime.spark_pack import named
 from augury.runtime.spark_shards import LEDGER, Layout
 from augury.runtime.spark_types import held
-from augury.runtime.spark_worker import BATCH, named
+from augury.runtime.spark_worker import BATCH
 from augury.runtime.table import bad_rows
 
 CHUNK = 500_000  # rows that a task packs together: it holds no more
