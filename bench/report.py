@@ -219,7 +219,9 @@ def own_figures(records: Records) -> str:
     """What the engine's own workloads reached, and what they must."""
     rows = []
     for r in records.all:
-        if r["workload"].startswith(("paper/", "peers/")) or ("goal" not in r and "seconds" not in r):
+        if r["workload"].startswith(("paper/", "peers/", "uncertain/")) or (
+            "goal" not in r and "seconds" not in r
+        ):
             continue
         reached = "" if "reached" not in r else "yes" if r["reached"] else "no"
         rate_of = rate(r["events_per_second"]) if "events_per_second" in r else ""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from augury.pictures.diagram import Diagram
     from augury.runtime.options import Options
     from augury.runtime.program import Program
+    from augury.why import Why
 
 VERSION = 1
 
@@ -87,6 +88,42 @@ class Query(Asking):
         from augury.explain import explain
 
         return explain(self._pattern, data, options, kernel=kernel)
+
+    def why(
+        self,
+        data: Any,
+        *,
+        time: str | None = None,
+        type: str | None = None,
+        key: Any = None,
+        tiebreak: Any = None,
+        events: Any = None,
+        event: Any = None,
+        limit: int = 5,
+        bad_rows: str = "error",
+    ) -> Why:
+        """Why the query did or did not match: the nearest misses, what ended each, and the smallest changes that would match.
+
+        `data`, `time`, `type`, `key` and `tiebreak` are those of `match`; `key={"user": 7}` takes the events of one key out of
+        a table or a Spark DataFrame. `events` asks of certain events why they are no match, `{"a": 0, "b": [2, 3]}` or a list:
+        each is the number of its row or a dict of its columns' values. `event` asks for the misses that one event has a part in.
+
+        >>> import augury as ag
+        >>> import pyarrow as pa
+        >>> events = pa.table({"ts": [1, 9], "kind": ["A", "B"], "x": [5, 4]})
+        >>> query = ag.sase("PATTERN SEQ(A a, B b) WHERE b.x < a.x WITHIN 5")
+        >>> answer = query.why(events, time="ts", type="kind")
+        >>> [change.said for change in answer.changes]
+        ['WITHIN 9']
+        >>> answer.changes[0].query.match(events, time="ts", type="kind").num_rows
+        1
+        """
+        from augury.why import why
+
+        arguments = {"type": type, "tiebreak": tiebreak, "bad_rows": bad_rows}
+        return why(
+            self, data, time=time, key=key, events=events, event=event, limit=limit, arguments=arguments
+        )
 
     def _diagram(self) -> Diagram:
         from augury.pictures.diagram import of_pattern

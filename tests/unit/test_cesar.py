@@ -318,7 +318,7 @@ def test_last_of_what_the_first_round_does_not_have():
 def test_rounds_keep_their_attributes():
     lost = S.extend(y=1).iterate(S, step=lambda s: s.rename(y="z"))
     cannot(lambda: lost.match(STOCK, time="ts"), "no attribute y")
-    cannot(lambda: S.iterate(S, step=lambda s: S), "step=")  # noqa: ARG005
+    cannot(lambda: S.iterate(S, step=lambda s: S), "step=")
     cannot(lambda: S.iterate(S, step=lambda s: s.then(S)), "step cannot use then")
     cannot(lambda: S.iterate(S, step=lambda s: s | S), "step cannot use union")
 

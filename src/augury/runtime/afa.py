@@ -236,11 +236,12 @@ def lifetime_type(query: Ready, schema: pa.Schema) -> pa.DataType:
     return stored
 
 
-def stepper_of(query: Ready, options: Options, *, profile: bool = False) -> Stepper:
+def stepper_of(query: Ready, options: Options, *, profile: bool = False, lists: bool = False) -> Stepper:
     kernel = KernelOptions(
         query.window,
         sequence=query.sequence is not None,
         profile=profile,
+        lists=lists,
         embedded=options.plan == "can",
     )
     return Stepper(query, kernel, max_runs=options.most_runs)
