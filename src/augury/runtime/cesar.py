@@ -162,7 +162,9 @@ class Streams:
     def schema_of(self, member: Member) -> pa.Schema:
         """The columns of one query's result."""
         known = self.schemas.get(id(member.query))
-        if known is None:
+        if (
+            known is None or known[0] is not member.query
+        ):  # in a copy in another process identities are others
             found = output_schema(member.query, self.columns, self.span)
             known = self.schemas[id(member.query)] = member.query, found
         return known[1]
@@ -211,7 +213,7 @@ class United:
 
     def add(self, name: str, schema: pa.Schema) -> None:
         counted = self._schemas.get(id(schema))
-        if counted is not None:
+        if counted is not None and counted[0] is schema:
             counted[1] += 1
             return
         self.check(name, schema)

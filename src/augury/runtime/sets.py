@@ -44,6 +44,7 @@ class Sets:
     schemas: dict[str, pa.Schema]  # of the others' results
     order: dict[str, None]  # all names, as they came
     types: dict[str, frozenset[str]]  # the stream types that each names
+    reader: Callable[[str], Asking] | None = None  # of the queries that come while a stream runs
 
     @property
     def options(self) -> Options:
@@ -165,7 +166,7 @@ class Sets:
         """A set of a matcher's own."""
         made = program_of({}, self.given, self.options)
         made.streams.shapes, made.streams.schemas = self.streams.shapes, self.streams.schemas
-        made.order, made.types = dict(self.order), dict(self.types)
+        made.order, made.types, made.reader = dict(self.order), dict(self.types), self.reader
         united = made.streams.united
         assert united is not None
         for name in self.order:
@@ -386,6 +387,13 @@ class SetMatcher(Matcher):
 
     def add(self, name: str, query: Asking) -> pa.Table:
         """A query more, for the events later than all that were received so far."""
+        return self._added(name, query, self.newest)
+
+    def add_from(self, name: str, query: Asking, at: int | None) -> pa.Table:
+        """A query more, for the events from an instant on; None: for all."""
+        return self._added(name, query, None if at is None or at <= -(2**63) else at - 1)
+
+    def _added(self, name: str, query: Asking, since: int | None) -> pa.Table:
         self._check_open()
         check_member(name, query)
         if name in self.queries.order:
@@ -394,7 +402,7 @@ class SetMatcher(Matcher):
             )
         self.queries.insert(name, query)
         try:
-            self.core.add(name, self.newest)
+            self.core.add(name, since)
         except QueryError:
             self.queries.delete(name)
             raise
