@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from bench import automata, experiments, live, runner, uncertain
+from bench import automata, experiments, kills, live, on_streams, runner, uncertain
 from bench.growing import Record
 from bench.on_spark import cases as on_spark_cases
 from bench.on_spark import measure as on_spark_measure
@@ -53,3 +53,8 @@ def parts(*, quick: bool, only: list[str]) -> Iterator[Part]:
     ours = [c for c in on_spark_cases() if chosen(f"spark/{c.name}")]
     if ours and not quick:  # a Spark of its own for each
         yield "spark/*", partial(on_spark_measure, ours)
+    streams = [c for c in on_streams.cases() if chosen(c.name)]
+    if streams and not quick:
+        yield "stream/*", partial(on_streams.measure, streams)
+    if chosen("stream/kills") and not quick:
+        yield "stream/kills", partial(kills.killed, 50, rows=40_000, files=80)

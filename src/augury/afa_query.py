@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from augury.explain import Explanation
     from augury.pictures.diagram import Diagram
+    from augury.runtime.afa import Automata
     from augury.runtime.afa_matcher import AutomatonMatcher
     from augury.runtime.options import Arguments, Options
-    from augury.runtime.program import Program
 
 VERSION = 1
 
@@ -166,10 +166,10 @@ class AutomatonQuery(Asking):
     def __hash__(self) -> int:
         return hash(self.to_json())
 
-    def _program(self, schema: pa.Schema, options: Options) -> Program:
-        from augury.runtime.afa import program_of
+    def _program(self, schema: pa.Schema, options: Options) -> Automata:
+        from augury.runtime.afa import Codec, program_of
 
-        return program_of(self._machine, schema, options)
+        return program_of(self._machine, schema, options, Codec(drawn, json_of, condition))
 
     def _explained(self, data: Any, options: Options, *, kernel: bool) -> Explanation:
         from augury.explain.automata import explain
@@ -197,14 +197,12 @@ class AutomatonQuery(Asking):
         >>> m.retract(pa.table({"ts": [1], "x": [5]})).to_pylist()
         [{'op': 'retract', 'valid_from': 1, 'valid_to': 11}]
         """
-        from augury.runtime.afa import Codec, program_of
         from augury.runtime.afa_matcher import AutomatonMatcher
         from augury.runtime.matcher import schema_of
 
         options = self._options("matcher", arguments)
         columns = schema_of(schema)
-        codec = Codec(drawn, json_of, condition)
-        return AutomatonMatcher(program_of(self._machine, columns, options, codec), columns, state=state)
+        return AutomatonMatcher(self._program(columns, options), columns, state=state)
 
     def to_json(self) -> str:
         """The query as JSON text: names, texts and values, nothing that runs."""
