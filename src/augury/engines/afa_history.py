@@ -227,10 +227,10 @@ class History:
         before = self._versions_before(cut, keys)
         # In the order of the events: of each old one the version that it was made from.
         is_old = both.lo[order] >= 0
-        ref_lo, ref_hi = self._references(order, heads, both, is_old, before)
+        made_from = self._references(order, heads, both, is_old, before)
         stays = ~gone[order]
         seg = np.repeat(np.arange(len(heads)), np.diff(segments)[filled])
-        _places, stretch = self._stretch(table, both, order, seg, stays, hard, ref_lo, ref_hi, before)
+        stretch = self._stretch(table, both, order, seg, stays, hard, made_from, before)
         begin, lo, hi = self._gathered(stretch)
         stretch.ver_lo, stretch.ver_hi = lo["ver"], hi["ver"]
         stretch.ref_lo, stretch.ref_hi = lo["ref"], hi["ref"]
@@ -298,8 +298,8 @@ class History:
         both: Kept,
         is_old: Mask,
         before: tuple[Ints, Ints, Ints, Ints],
-    ) -> tuple[Ints, Ints]:
-        """By place in the order: the version that an old event was made from."""
+    ) -> tuple[Ints, Ints, Ints]:
+        """By place in the order: the version that an old event was made from, and the event of it; -1 for a base."""
         many = len(order)
         # The place of the last old event before each place, or -1 - segment where there is none.
         seg = np.repeat(np.arange(len(heads)), np.diff(np.append(heads, many)))
@@ -311,7 +311,8 @@ class History:
         safe = np.maximum(last, 0)
         lo = np.where(inside, both.lo[order[safe]], before[0][seg]) if many else order
         hi = np.where(inside, both.hi[order[safe]], before[1][seg]) if many else order
-        return np.where(is_old, lo, -1), np.where(is_old, hi, -1)
+        maker = np.where(inside, both.id[order[safe]], -1) if many else order
+        return np.where(is_old, lo, -1), np.where(is_old, hi, -1), maker
 
     def _stretch(
         self,
@@ -321,10 +322,10 @@ class History:
         seg: Ints,
         stays: Mask,
         hard: Mask,
-        ref_lo: Ints,
-        ref_hi: Ints,
+        made_from: tuple[Ints, Ints, Ints],
         before: tuple[Ints, Ints, Ints, Ints],
-    ) -> tuple[Ints, Stretch]:
+    ) -> Stretch:
+        """The events that stay, by key behind a base, and which of them are to be visited."""
         events, of = order[stays], seg[stays]
         segs, first = np.unique(of, return_index=True)
         many = len(events) + len(segs)
@@ -355,11 +356,18 @@ class History:
             gap=gap,
             ver_lo=ver_lo,
             ver_hi=spread(both.hi[events], before[1][segs]),
-            ref_lo=spread(ref_lo[stays], -1),
-            ref_hi=spread(ref_hi[stays], -1),
+            ref_lo=spread(made_from[0][stays], -1),
+            ref_hi=spread(made_from[1][stays], -1),
             hard=hard_at,
             todo=np.zeros(0, np.int64),
         )
+        if (
+            self.sequence is not None and many
+        ):  # whether a number is missing before an event hangs on its neighbour
+            neighbour = np.concatenate([[-1], stretch.ids[:-1]])
+            hard_at |= ((ver_lo >= 0) & place & (spread(made_from[2][stays], -1) != neighbour)).astype(
+                np.uint8
+            )
         # To be visited: what is new or hard, and what stands behind something that was not there or is not there now.
         visits = (ver_lo < 0) | (hard_at != 0)
         follows = np.zeros(many, np.bool_)
@@ -367,7 +375,7 @@ class History:
             follows[1:] = (ver_lo[1:] >= 0) & place[1:]
             follows[1:] &= (stretch.ref_lo[1:] != ver_lo[:-1]) | (stretch.ref_hi[1:] != stretch.ver_hi[:-1])
         stretch.todo = np.flatnonzero((visits | follows) & place)
-        return events, stretch
+        return stretch
 
     def _gathered(self, s: Stretch) -> tuple[Runs, dict[str, Ints], dict[str, Ints]]:
         """The runs of all versions of a stretch, and its slices among them."""

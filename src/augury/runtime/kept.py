@@ -1,16 +1,13 @@
 """The events that a matcher keeps, by partition: those that a match to come may still need, and nothing else.
 
-    slot ─ first[slot], count[slot] ─> rows of a pool of events: pieces, each at least as large as those behind it
+    slot ─ first[slot], count[slot] ─> rows of a pool of events, which lies in pieces
 
 What is new of a slot is put at the pool's end, and its old rows are left behind; when more than half of the pool
-has been left behind it is written anew. Pieces of like size are joined, so that there are few, and a row is
-copied a logarithm of times. A slot without rows is free, and its partition forgotten.
+has been left behind it is written anew. Eight pieces are made one, and eight of those, so that there are few and a row
+is copied few times. A slot without rows is free, and its partition forgotten.
 """
 
 from __future__ import annotations
-
-from collections import deque
-from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +16,14 @@ import pyarrow as pa
 from augury.expr.types import INT64_MAX
 from augury.match.gather import in_one_chunk, no_rows, rows_of_table
 from augury.match.identity import Lanes
+from augury.runtime.names import Names
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 NEVER = INT64_MAX
-_SMALL = 1 << 10  # rows of a piece that is joined with the one before whatever that one's size
+_JOINED = 8  # pieces that are made one
+_WHOLE = 99  # the rank of a piece that is all there was
 _PER_SLOT = ("first", "count", "due", "expires", "alive")
 
 
@@ -35,12 +34,12 @@ class Kept:
         self.schema = schema
         self.pool: list[pa.Table] = []
         self.barred: list[Mask] = []  # beside the pool: rows that begin no match any more
+        self.rank: list[int] = []  # of a piece: how often it was joined with others
         self.rows = 0  # in the pool, also those left behind
         self.live = 0
         self.size = 0  # slots
         self.free = np.empty(0, np.int64)
-        self.names: dict[bytes, int] = {}
-        self.name_of = np.zeros(16, "V16")
+        self.names = Names()
         # first, count: where a slot's rows are. due: the instant from which matches of it are certain that were not.
         # expires: the instant from which no match can need its rows. alive: runs that go on.
         self.first, self.count, self.due, self.expires, self.alive = (
@@ -49,27 +48,23 @@ class Kept:
 
     def slots_of(self, lanes: Lanes) -> Ints:
         """The slots of partitions, by their digests, no two alike; a new one for each that is not known."""
-        names = np.ascontiguousarray(lanes.T).view("V16").reshape(-1)
-        known = map(self.names.get, names.tolist(), repeat(-1))
-        found = np.fromiter(known, np.int64, len(names))
+        found = self.names.find(lanes)
         unknown = np.flatnonzero(found < 0)
         if len(unknown):
-            found[unknown] = self._new(names[unknown])
+            found[unknown] = self._new(lanes[:, unknown])
         return found
 
-    def _new(self, names: npt.NDArray[np.void]) -> Ints:
-        again = min(len(names), len(self.free))
-        more = len(names) - again
-        slots = np.concatenate([self.free[len(self.free) - again :], np.arange(self.size, self.size + more)])
-        self.free = self.free[: len(self.free) - again]
-        self.size += more
+    def _new(self, lanes: Lanes) -> Ints:
+        many = lanes.shape[1]
+        again = self.free[max(0, len(self.free) - many) :]
+        slots = np.concatenate([again, np.arange(self.size, self.size + many - len(again))])
+        self.free = self.free[: len(self.free) - len(again)]
+        self.size += many - len(again)
         if self.size > len(self.count):
             room = max(self.size, 2 * len(self.count)) - len(self.count)
-            for field in (*_PER_SLOT, "name_of"):
-                old = getattr(self, field)
-                setattr(self, field, np.concatenate([old, np.zeros(room, old.dtype)]))
-        self.names.update(zip(names.tolist(), slots.tolist(), strict=True))
-        self.name_of[slots] = names
+            for field in _PER_SLOT:
+                setattr(self, field, np.concatenate([getattr(self, field), np.zeros(room, np.int64)]))
+        self.names.enter(lanes, slots)
         self.first[slots] = self.count[slots] = self.alive[slots] = 0
         self.due[slots] = self.expires[slots] = NEVER
         return slots
@@ -126,21 +121,23 @@ class Kept:
         if table.num_rows:
             self.pool.append(in_one_chunk(table, self.schema.names))
             self.barred.append(barred)
+            self.rank.append(0)
             self.rows += table.num_rows
             self._join()
         self._forget(slots[counts == 0])
         self._tidy()
 
     def _join(self) -> None:
-        """Make one of the last pieces as long as they are of like size."""
-        begin, size = len(self.pool) - 1, self.pool[-1].num_rows
-        while begin and self.pool[begin - 1].num_rows < max(2 * size, _SMALL):
-            begin -= 1
-            size += self.pool[begin].num_rows
-        if begin < len(self.pool) - 1:
-            joined = in_one_chunk(pa.concat_tables(self.pool[begin:]), self.schema.names)
-            self.pool[begin:] = [joined]
-            self.barred[begin:] = [np.concatenate(self.barred[begin:])]
+        """Make one of the last pieces while there are enough that were made of as many others."""
+        while self.rank.count(self.rank[-1]) == _JOINED:
+            joined = in_one_chunk(pa.concat_tables(self.pool[-_JOINED:]), self.schema.names)
+            self.pool[-_JOINED:] = [joined]
+            self.barred[-_JOINED:] = [np.concatenate(self.barred[-_JOINED:])]
+            self.rank[-_JOINED:] = [self.rank[-1] + 1]
+
+    def forget_empty(self, slots: Ints) -> None:
+        """Forget those of these slots that have no row."""
+        self._forget(slots[self.count[slots] == 0])
 
     def drop_expired(self, instant: int) -> None:
         """Forget the slots of which no match can need a row from this instant on."""
@@ -153,7 +150,7 @@ class Kept:
     def _forget(self, slots: Ints) -> None:
         if not len(slots):
             return
-        deque(map(self.names.pop, self.name_of[slots].tolist()), maxlen=0)
+        self.names.leave(slots)
         self.free = np.concatenate([self.free, slots])
         self.count[slots] = self.alive[slots] = 0
         self.due[slots] = self.expires[slots] = NEVER
@@ -171,6 +168,7 @@ class Kept:
         self.first[slots] = np.cumsum(counts) - counts
         table = in_one_chunk(table, self.schema.names)
         self.pool, self.barred, self.rows = ([table], [barred], len(place)) if len(place) else ([], [], 0)
+        self.rank = [_WHOLE] * len(self.pool)
 
     def slots(self) -> Ints:
         """The slots in use, in order."""
@@ -179,6 +177,6 @@ class Kept:
     @property
     def bytes(self) -> int:
         """What all this takes in memory."""
-        per_slot: int = sum(getattr(self, field).nbytes for field in _PER_SLOT) + self.name_of.nbytes
+        per_slot: int = sum(getattr(self, field).nbytes for field in _PER_SLOT) + self.names.nbytes
         rows: int = sum(t.nbytes for t in self.pool) + sum(b.nbytes for b in self.barred)
         return rows + per_slot
