@@ -150,7 +150,7 @@ def test_an_arc_of_the_past_is_matched_with_what_is_kept():
 def test_many_changes_at_once():
     m = rising().query(within=100).matcher(SCHEMA, time="ts", speculate=None)
     m.insert(events((1, 1), (5, 5), (6, 7)))
-    arc = {"from": "b", "to": "c", "when": "x = 5", "update": {"top": "r.top + 1"}}
+    arc = {"source": "b", "target": "c", "when": "x = 5", "update": {"top": 2}}
     control = pa.table(
         {
             "version": [2, 1],

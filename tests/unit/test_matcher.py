@@ -161,10 +161,27 @@ def test_a_punctuation_is_a_value_of_the_time_column(kind: pa.DataType, at: Any,
             m.advance(wrong)
 
 
+def test_matches_before_they_are_certain() -> None:
+    query = ag.sase("PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) RETURN a.x, b.x")
+    m = query.matcher(SCHEMA, speculate=None, **ROLES)
+    assert [r["op"] for r in m.insert(events((1, "A", "p", 1), (5, "B", "p", 5))).to_pylist()] == ["insert"]
+    found = m.insert(events((3, "B", "p", 3), (4, "B", "q", 4))).to_pylist()
+    assert [(r["op"], r["b_x"]) for r in found] == [("retract", 5), ("insert", 3)]
+    again = query.matcher(SCHEMA, speculate=None, state=m.state(), **ROLES)
+    found = again.retract(events((3, "B", "p", 3))).to_pylist()
+    assert [(r["op"], r["b_x"]) for r in found] == [("retract", 3), ("insert", 5)]
+    assert again.advance(6).num_rows == 0
+    assert again.stats["kept_events"] == 0
+    with pytest.raises(ag.DataError, match="names no event"):
+        m.retract(events((9, "B", "p", 3)))
+    ahead = query.matcher(SCHEMA, speculate=3, **ROLES)
+    ahead.insert(events((1, "A", "p", 1), (2, "B", "p", 2), (5, "A", "p", 5), (6, "B", "p", 6)))
+    assert [r["b_x"] for r in ahead.advance(0).to_pylist()] == [2]
+
+
 def test_what_a_matcher_does_not_do_it_says() -> None:
-    for speculate in (None, 5):
-        with pytest.raises(ag.QueryError, match="only when it is certain"):
-            STEPS.matcher(SCHEMA, speculate=speculate, **ROLES)
+    with pytest.raises(ag.QueryError, match="gives matches that are certain"):
+        STEPS.matcher(SCHEMA, speculate=None, output="compressed", **ROLES)
     for strange in ("1 hour", -1, dt.timedelta(hours=1), "soon"):
         with pytest.raises(ag.QueryError, match="is no length of time"):
             STEPS.matcher(SCHEMA, speculate=strange, **ROLES)

@@ -35,7 +35,7 @@ from augury.schema import Columns, Roles, roles_of
 if TYPE_CHECKING:
     from augury.runtime.afa_core import AutomatonCore
 
-PLANS = ("auto", "eager", "eager-unmerged", "can", "definition")
+PLANS = ("auto", "eager", "eager-unmerged", "can", "restart", "definition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +118,22 @@ class Automata:
         return None  # every event counts: subsequences have no gaps
 
     def evaluator(self, *, profile: bool = False) -> Evaluation:
+        if self.options.plan == "restart":
+            raise QueryError(
+                'plan="restart" restarts a running matcher when an arc changes; a table has none',
+                hint='use it in query.matcher(…), or plan="eager"',
+            )
         return Evaluation(self, profile=profile)
 
     def core(self, *, speculates: bool = False) -> AutomatonCore:
         from augury.runtime.afa_core import AutomatonCore
 
         del speculates
+        if self.options.plan == "definition":
+            raise QueryError(
+                'plan="definition" is for tables: it forgets nothing and starts anew each time',
+                hint='use plan="auto", or "restart"',
+            )
         return AutomatonCore(self)
 
 
@@ -187,12 +197,8 @@ def program_of(machine: Machine, schema: pa.Schema, options: Options, codec: Cod
         )
     if options.match_id:
         raise QueryError("match_id= names matches, and an automaton gives output events", hint="leave it out")
-    known = ("auto", "eager", "eager-unmerged", "can", "restart") if codec else PLANS
-    if options.plan not in known:
-        hint = "it restarts a running matcher: query.matcher(…)" if options.plan == "restart" else ""
-        raise QueryError(
-            f'plan="{options.plan}" evaluates no automaton here', hint=hint or 'use plan="auto", or "eager"'
-        )
+    if options.plan not in PLANS:
+        raise QueryError(f'plan="{options.plan}" evaluates no automaton', hint='use plan="auto", or "eager"')
     columns = Columns.of(schema)
     roles = roles_of(columns, options.time, options.type, options.key, options.tiebreak)
     if roles.end is not None:

@@ -135,6 +135,10 @@ class Kept:
             self.barred[-_JOINED:] = [np.concatenate(self.barred[-_JOINED:])]
             self.rank[-_JOINED:] = [self.rank[-1] + 1]
 
+    def forget_empty(self, slots: Ints) -> None:
+        """Forget those of these slots that have no row."""
+        self._forget(slots[self.count[slots] == 0])
+
     def drop_expired(self, instant: int) -> None:
         """Forget the slots of which no match can need a row from this instant on."""
         expires = self.expires[: self.size]

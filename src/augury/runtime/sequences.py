@@ -27,6 +27,7 @@ from augury.schema import Columns, Roles, roles_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from augury.runtime.early import Early
     from augury.runtime.steps import Steps
 
 
@@ -126,14 +127,18 @@ class Sequences:
         how = How(plan, self.order, max_runs=options.most_runs, profile=profile)
         return Engine(self.query, self.gives, options.output, how, match_id=options.match_id)
 
-    def core(self, *, speculates: bool = False) -> Steps:
+    def core(self, *, speculates: bool = False) -> Steps | Early:
+        if speculates:
+            from augury.runtime.early import Early
+
+            if self.options.output == "compressed":
+                raise QueryError(
+                    'output="compressed" gives matches that are certain',
+                    hint="leave speculate out, or list them",
+                )
+            return Early(self)
         from augury.runtime.steps import Steps
 
-        if speculates:
-            raise QueryError(
-                "SASE+ queries report a match only when it is certain",
-                hint="leave speculate out, or write speculate=0",
-            )
         return Steps(self)
 
 

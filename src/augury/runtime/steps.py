@@ -21,7 +21,7 @@ from augury.engines.eager import ALWAYS, Evaluation, Share
 from augury.engines.patience import is_warm
 from augury.expr.columns import from_arrow
 from augury.expr.types import INT64_MAX, INT64_MIN
-from augury.match.gather import rows_of_table
+from augury.match.gather import no_rows, rows_of_table
 from augury.match.identity import value_digests
 from augury.pattern import Component, Strategy
 from augury.resolve import Resolved
@@ -75,6 +75,20 @@ class Steps:
         else:
             self.kept.drop_expired(frontier)
         return inserts(found)
+
+    def look(self, new: pa.Table) -> pa.Table:
+        """What would be reported if the stream ended with these events. Nothing changes."""
+        slots, place = self._slots(new)
+        if not len(slots):
+            return no_rows(self.program.gives)
+        settled = self.certainty.settled(None)
+        if isinstance(self.engine, Engine):
+            found = self._evaluated(new, slots, place, None, settled)
+        else:
+            whole = self.engine.whole(pa.concat_tables([self.kept.taken_out(slots)[0], new]))
+            found = _in_share(whole, self.certainty.share(self.done, settled), self.query)
+        self.kept.forget_empty(slots)
+        return found
 
     @property
     def due(self) -> int:
