@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/cli.md")
 HELPS = [
     "match",
+    "stream",
     "check",
     "explain",
     "expand",
