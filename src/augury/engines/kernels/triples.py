@@ -89,7 +89,12 @@ def possible_range(
     """The first instant of a point match and the last one, if any is possible."""
     start = 1 << 62
     end = -1
-    for t2 in range(least[1], most[1] + 1):
+    for k2 in range(
+        most[1] - least[1] + 1
+    ):  # from both ends: there the first and the last instants are found
+        if start == least[0] and end == most[2]:
+            break
+        t2 = least[1] + k2 // 2 if k2 % 2 == 0 else most[1] - k2 // 2
         if chance(e2, t2, lower, upper, place, mass) == 0.0:
             continue
         t1 = min(most[0], t2 - 1)
