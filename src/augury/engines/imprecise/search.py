@@ -92,10 +92,10 @@ class Search:
 
     def _top(self, found: Found, most: int) -> Found:
         """The most confident ones of each key; equal ones in order of their signatures."""
-        keys = self.events.key[found.signatures[:, 0]]
-        ranked = np.lexsort(
-            (np.arange(len(found)), -np.round(found.confidence, 12), keys)
-        )  # a rounding is no rank
+        of_event, place = self.events.by_key
+        keys = of_event[found.signatures[:, 0]]
+        ties = place[found.signatures].T[::-1]
+        ranked = np.lexsort((*ties, -np.round(found.confidence, 12), keys))  # a rounding is no rank
         keys = keys[ranked]
         starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys
         place = np.arange(len(keys)) - np.repeat(starts, np.diff(np.append(starts, len(keys))))
