@@ -130,10 +130,13 @@ class Search:
         join = Join(space)
         self.cost.point_events = len(space.lower)
         near = self.events.question.next
-        pieces = list(self._chained(join, tuple(range(space.size)), nearest=near, points=True))
+        pieces = [np.empty((0, space.size), np.int64)]
+        for piece in self._chained(join, tuple(range(space.size)), nearest=near, points=True):
+            pieces.append(piece)
+            self.cost.point_matches += len(piece)
+            self._check_runs(self.cost.point_matches, "point matches")
         self._count(join)
-        matches = np.concatenate([np.empty((0, space.size), np.int64), *pieces])
-        self.cost.point_matches = len(matches)
+        matches = np.concatenate(pieces)
         if not len(matches):
             return
         yield self._collapsed(space.origin[matches], space.lower[matches])
@@ -201,14 +204,17 @@ class Search:
                 yield runs.pop(full)
             live = sum(map(len, runs.values()))
             self.cost.peak_runs = max(self.cost.peak_runs, live)
-            if live > self.max_runs:
-                raise LimitError(
-                    f"{live} live runs exceed max_runs={self.max_runs}; narrow WITHIN or the predicates, raise "
-                    'max_runs, or let plan="auto" choose'
-                )
+            self._check_runs(live, "live runs")
             now = int(space.lower[arrived[-1]])
             runs = {held: self._alive(bound, held, now, space.upper, window) for held, bound in runs.items()}
             runs = {held: bound for held, bound in runs.items() if len(bound)}
+
+    def _check_runs(self, live: int, what: str) -> None:
+        if live > self.max_runs:
+            raise LimitError(
+                f"{live} {what} exceed max_runs={self.max_runs}; narrow WITHIN or the predicates, raise max_runs, or "
+                'let plan="auto" choose'
+            )
 
     def _alive(self, bound: Ints, held: int, now: int, upper: Ints, window: int) -> Ints:
         """The runs that an event can still join that happens now or later."""
