@@ -145,6 +145,7 @@ class History:
             self.base_rank[keys], self.base_time[keys] = fresh.rank[rows], fresh.time[rows]
             self.base_id[keys] = fresh.id[rows]
         self.fast = self.fast or self.stepper.measures["run_steps"] > FAST_FROM
+        self._sweep()
         return Changes(found, fresh.key[whole.rows[found.end]])
 
     @property
