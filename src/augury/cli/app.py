@@ -503,6 +503,31 @@ def demo(
     show(name or "rfid", rows_named(rows), seed, limit)
 
 
+@app.command()
+@told
+def studio(
+    port: Annotated[
+        int,
+        typer.Option("--port", min=0, max=65535, help="The port on this machine; 0 takes one that is free."),
+    ] = 8765,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", metavar="", help="Say the address, and open nothing.")
+    ] = False,
+) -> None:
+    """Open a page to try queries on: automaton, errors, matches, and why not.
+
+    The page is served to this machine alone. Ctrl-C ends it.
+
+    \b
+    Examples:
+      augury studio
+      augury studio --port 9000 --no-browser
+    """
+    from augury.cli.pages import serve
+
+    serve(port, browser=not no_browser)
+
+
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 @told
 def bench(ctx: typer.Context) -> None:
