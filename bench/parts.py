@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from bench import experiments, kills, live, on_streams, runner, uncertain
+from bench import automata, experiments, kills, live, on_streams, runner, uncertain
 from bench.growing import Record
 from bench.on_spark import cases as on_spark_cases
 from bench.on_spark import measure as on_spark_measure
@@ -34,6 +34,9 @@ def parts(*, quick: bool, only: list[str]) -> Iterator[Part]:
     for experiment in experiments.experiments(quick=quick):
         if chosen(experiment.name):
             yield experiment.name, partial(experiments.measure, experiment, quick=quick)
+    for point in automata.experiments(quick=quick):
+        if chosen(point.name):
+            yield point.name, partial(automata.measure, point, quick=quick)
     for uncertain_one in uncertain.experiments(quick=quick):
         if chosen(uncertain_one.name):
             yield uncertain_one.name, partial(uncertain.measure, uncertain_one, quick=quick)

@@ -257,25 +257,33 @@ def from_object(data: dict[str, Any]) -> AutomatonQuery:
 
 
 def move_from(data: dict[str, Any], registers: Any, taken: set[str]) -> Move:
-    """An arc that `json_of` wrote."""
-    takes = Takes[str(data["takes"]).upper()]
-    variables = (EVENT, REGISTER) if takes is Takes.EVENT else (REGISTER,)
+    """An arc from an object: as `json_of` wrote it, or as one writes it by hand.
 
-    def written(one: Any) -> Written:
+    There an expression is a text, constants stand for themselves, and the ends may be called as in `add_arc`.
+    """
+    takes = Takes[str(data.get("takes", "event")).upper()]
+    variables = (EVENT, REGISTER) if takes is Takes.EVENT else (REGISTER,)
+    source, target = (
+        data[name] if name in data else data[other] for name, other in (("from", "source"), ("to", "target"))
+    )
+
+    def written(one: Any) -> Any:
+        if not isinstance(one, dict):
+            return one
         params = {
             n: [decoded(v) for v in p] if isinstance(p, list) else decoded(p)
-            for n, p in one["params"].items()
+            for n, p in one.get("params", {}).items()
         }
-        return parsed(str(one["text"]), variables, str(data["id"]), params)
+        return parsed(str(one["text"]), variables, str(data.get("id")), params)
 
     lifetime = data.get("lifetime")
     return move_of(
         takes,
-        data["from"],
-        data["to"],
-        None if data["when"] is None else written(data["when"]),
-        {name: written(one) for name, one in data["update"].items()},
-        data["id"],
+        source,
+        target,
+        written(data.get("when")),
+        {name: written(one) for name, one in (data.get("update") or {}).items()},
+        data.get("id"),
         None if lifetime is None else tuple(decoded(end) for end in lifetime),
         registers,
         taken,

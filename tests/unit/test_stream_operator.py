@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -161,6 +162,57 @@ def test_any_micro_batches_give_what_there_is_in_process(query: ag.Query, seed: 
     found += [spark.batch(events((1000, "Z", "z", 0))), spark.batch()]
     said = table_difference(query.match(events(*rows), **ROLES), pa.concat_tables(found))
     assert said is None, said
+
+
+def _automaton() -> Any:
+    afa = ag.Automaton(start="s", final=["t", "u"], registers={"x": 0})
+    afa.arc("s", "m", when="kind = 'A'", update={"x": "e.x"})
+    afa.arc("m", "m", when="kind = 'C'")
+    afa.arc("m", "t", when="kind = 'B'", update={"x": "r.x + e.x"})
+    afa.window_end("m", "u")
+    return afa.query(within="4 seconds")
+
+
+A, B, C = (ag.stream(name) for name in "ABC")
+OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "automaton": (_automaton(), {"time": "ts", "key": "k"}),
+    "automaton, early": (_automaton(), {"time": "ts", "key": "k", "speculate": None}),
+    "expression": (
+        A.then(B, on="k = k.last").where("DUR < 9 seconds"),
+        {"time": "ts", "type": "kind", "key": "k"},
+    ),
+    "set": (ag.QuerySet({"pairs": PAIRS, "trailing": TRAILING, "next": A.then(C)}), ROLES),
+    "early": (PAIRS, {**ROLES, "speculate": None}),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("seed", range(3))
+def test_every_language_has_streams(name: str, seed: int) -> None:
+    query, roles = OTHERS[name]
+    rng = random.Random(seed)
+    rows = [(rng.uniform(1, 60), rng.choice("AABC"), rng.choice("pqrstu"), n) for n in range(80)]
+    rows.sort(key=lambda row: row[0] + rng.uniform(0, 2))
+    program = query._program(SCHEMA, Options(**roles))
+    gives = pa.schema([("op", pa.string()), *program.gives])
+    spark = Spark(
+        Live(program, SCHEMA, gives, layout(2, 3), late=False, changes=False, chained=False, lag=0), 2000
+    )
+    found, start = [], 0
+    while start < len(rows):
+        size = rng.randint(1, 25)
+        found.append(spark.batch(events(*rows[start : start + size])))
+        start += size
+    found += [spark.batch(events((1000, "Z", "z", 0))), spark.batch()]
+    changes = pa.concat_tables(found)
+    left = Counter[str]()
+    for row in changes.to_pylist():
+        left[repr({**row, "op": None})] += 1 if row["op"] == "insert" else -1
+        assert left[repr({**row, "op": None})] >= 0
+    asked = {role: name for role, name in roles.items() if role != "speculate"}
+    wanted = Counter(repr({"op": None, **row}) for row in query.match(events(*rows), **asked).to_pylist())
+    assert +left == wanted
+    assert len(wanted) > 3
 
 
 def test_a_key_without_new_events_is_reported_and_forgotten() -> None:

@@ -252,15 +252,7 @@ class AutomatonMatcher(Matcher):
     def _as_told(self, row: Mapping[str, Any]) -> tuple[Move, bool]:
         try:
             told = json.loads(row["query"])
-            given = {
-                "when": None,
-                "update": {},
-                "takes": "event",
-                **told,
-                "id": row["name"] or told.get("id"),
-            }
-            given["when"] = _written(given["when"])
-            given["update"] = {n: _written(w) for n, w in given["update"].items()}
+            given = {**told, "id": row["name"] or told.get("id")}
             final = bool(given.pop("final", False))
             move = self._drawn(None, {"lifetime": None, **given})
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -277,8 +269,3 @@ class AutomatonMatcher(Matcher):
 
 def _version(row: Mapping[str, Any]) -> Any:
     return row["version"]
-
-
-def _written(told: Any) -> Any:
-    """An expression of a JSON object: as `to_json` has it, or the text alone."""
-    return {"text": told, "params": {}} if isinstance(told, str) else told

@@ -118,7 +118,7 @@ class Shards(StatefulProcessor):
         if key[0] == LEDGER:
             yield from self._said(bad, rejected)
             return
-        if self.live.chained and watermark <= 0:
+        if self.live.chained and events and watermark <= 0:
             raise DataError(
                 f"the column {self.live.program.clock} was made by a query, but these rows come from where that was "
                 "stored, and there is no watermark; give them one: withWatermark, or lateness="

@@ -125,13 +125,14 @@ class Events:
         return evaluate(expr, leaf, rows)
 
     @cached_property
-    def key(self) -> Ints:
-        """A number for each event's key."""
+    def by_key(self) -> tuple[Ints, Ints]:
+        """A number for each event's key, and the event's place in that key's stream, whatever its partition."""
         query = replace(self.question.query, window=None)
         batch = prepare(self.table, query, (), breaks=False, fast=self.is_long(self.table.num_rows))
-        of_row = np.empty(self.table.num_rows, np.int64)
-        of_row[batch.order] = np.repeat(np.arange(len(batch.segments) - 1), np.diff(batch.segments))
-        return of_row[self.order]
+        key, place = np.empty((2, self.table.num_rows), np.int64)
+        key[batch.order] = np.repeat(np.arange(len(batch.segments) - 1), np.diff(batch.segments))
+        place[batch.order] = np.arange(len(batch.order))
+        return key[self.order], place[self.order]
 
     # -------------------------------------------------------------- what one event tells by itself
 
