@@ -100,8 +100,9 @@ class Events:
     @property
     def nbytes(self) -> int:
         """What the events and their times take."""
-        times = self.times
-        return sum(a.nbytes for a in (self.order, self.group, times.lower, times.upper, times.before)) * 2
+        t = self.times
+        tables = (t.lower, t.upper, t.last, t.place, t.mass, t.before, t.after, t.holes)
+        return sum(a.nbytes for a in (self.order, self.group, *tables))
 
     def is_long(self, steps: int) -> bool:
         return steps >= COMPILED_FROM if self.fast is None else self.fast
