@@ -60,6 +60,9 @@ class Streams:
 
     def __init__(self) -> None:
         self.types: dict[str, int] = {}
+        self.direct: dict[
+            int, tuple[Typed, Edge]
+        ] = {}  # by identity: operands that are base streams, which queries share
 
     def base(self, type_: str) -> int:
         return self.types.setdefault(type_, len(self.types))
@@ -147,8 +150,11 @@ class _Lowering:
 
     def _operand(self, query: Typed) -> Edge:
         if _is_direct(query):
-            (edge,) = self.edges(query)
-            return edge
+            known = self.streams.direct.get(id(query))
+            if known is None:
+                (edge,) = self.edges(query)
+                known = self.streams.direct[id(query)] = query, edge
+            return known[1]
         stream = self.streams.derived(query, level_of(query))
         return Edge(ROOT, stream, (), {n: _attr(EVENT, n, t) for n, t in query.attrs.items()})
 

@@ -28,7 +28,7 @@ from augury.expr.functions import UserFunction, called
 from augury.expr.types import INT64_MAX
 from augury.match.gather import no_rows, rows_of_table
 from augury.match.identity import canonical, value_digests
-from augury.resolve_cesar import Source, Span, Typed, output_schema, resolve, span_of
+from augury.resolve_cesar import Known, Source, Span, Typed, output_schema, resolve, span_of
 from augury.runtime.changes import INSERT, RETRACT, with_op
 from augury.runtime.options import Options
 from augury.runtime.program import Fault, bad_times, faults_of_time
@@ -65,6 +65,7 @@ class Streams:
         default_factory=dict
     )  # None: one was met; ALONE: parameters decide too much
     schemas: dict[int, tuple[Typed, pa.Schema]] = field(default_factory=dict)
+    known: Known = field(default_factory=dict)
 
     @property
     def gives(self) -> pa.Schema:
@@ -157,13 +158,13 @@ class Streams:
         name = algebra.shape(node, values)
         shared = self.shapes.get(name)
         if shared is None and name in self.shapes:  # a second one of this shape
-            query = resolve(algebra.bound(node, itertools.count()), self.columns, self.span)
+            query = resolve(algebra.bound(node, itertools.count()), self.columns, self.span, self.known)
             shared = self.shapes[name] = query if shares_recipe(query) else ALONE
         if shared is not None and shared is not ALONE:
             return Member(node, shared, tuple(values))
         if shared is None:
             self.shapes[name] = None
-        return Member(node, resolve(algebra.bound(node, None), self.columns, self.span), ())
+        return Member(node, resolve(algebra.bound(node, None), self.columns, self.span, self.known), ())
 
     def schema_of(self, member: Member) -> pa.Schema:
         """The columns of one query's result."""
