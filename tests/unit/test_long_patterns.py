@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import augury as ag
-from augury.engines import eager, generated, patience
+from augury.engines import eager, events, generated, patience
 from augury.engines.generated import allows, masks_of, split_by_word
 from augury.query import sase
 from conformance.compare import table_difference
@@ -70,7 +70,7 @@ def test_a_long_kernel_is_compiled_only_for_work_that_is_worth_it(monkeypatch: p
         return right(self, source)
 
     monkeypatch.setattr(eager.Evaluation, "_kernel", seen)
-    monkeypatch.setattr(eager, "COMPILED_FROM", 1000)
+    monkeypatch.setattr(events, "COMPILED_FROM", 1000)
     query, table = sase("PATTERN SEQ(E a, E b) WHERE a.x > b.x AND a.x > 990 WITHIN 3"), rising(4000)
     for lines, worth, expected in ((10**6, 1.0, [True]), (1, 1e9, [False]), (1, 0.0, [False, True])):
         monkeypatch.setattr(patience, "LONG", lines)
