@@ -1,8 +1,8 @@
 """The matcher: events that come call by call, instead of as a table.
 
 `live/clicks` has the events of `clicks` in calls of 100,000 rows, each insert followed by a punctuation. `live/keys` is
-the case of many keys: a call has the sessions of some 10,000 users of a million, and the window is so long that most
-of the million have something pending. `live/small` has calls so small that what a call costs by itself
+the same for many keys: a call has the sessions of 10,000 users of a million, and the window is so long that all that is
+pending stays so. `live/small` has calls so small that what a call costs by itself
 is seen. `live/state` is how large a state is, and `live/memory` what a matcher takes while a stream goes through it
 that is much longer than its window.
 """
@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -31,7 +32,7 @@ from bench.workloads import SHORT, Goal, Workload, shared
 ROOT = Path(__file__).resolve().parents[1]
 KEYED: dict[str, Any] = {"time": "ts", "type": "kind", "key": "user"}
 USERS, CALL = 10_000, 100_000
-LONG = SHORT.replace("1 hour", "30 days")
+LONG = SHORT.replace("1 hour", "3000 days")
 
 
 def workloads(*, quick: bool) -> Iterator[Workload]:
@@ -44,11 +45,11 @@ def workloads(*, quick: bool) -> Iterator[Workload]:
     for call in (10_000, 1_000):
         part = functools.partial(shared, clicks, 500 * call // scale, users=USERS)
         yield Workload(f"live/small/{call}", "all", part, fed(SHORT, call), described={**said, "call": call})
-    keys, call = 1_000_000 // scale, 40_000
-    many = functools.partial(shared, clicks, 10 * keys, users=keys)
-    said = {"query": LONG, "call": call, "keys": keys}
+    keys = 1_000_000 // scale
+    many = functools.partial(shared, many_keys, keys)
+    said = {"query": LONG, "call": CALL, "keys": keys}
     yield Workload(
-        f"live/keys/{keys}", "all", many, fed(LONG, call), Goal(ratio=2), over=base, described=said
+        f"live/keys/{keys}", "all", many, fed(LONG, CALL), Goal(ratio=2), over=base, described=said
     )
 
 
@@ -66,6 +67,20 @@ def fed(text: str, call: int) -> Callable[[pa.Table], pa.Table]:
         return pa.concat_tables([*found, m.close()])
 
     return run
+
+
+def many_keys(keys: int) -> pa.Table:
+    """The same clicks, but each call's are of 10,000 users of its own; then half as many calls of users seen before."""
+    rng = np.random.default_rng(0)
+    blocks = rng.permutation(keys).reshape(-1, USERS)
+    calls = []
+    for number in range(len(blocks) * 3 // 2):
+        users = blocks[number] if number < len(blocks) else rng.choice(keys, USERS, replace=False)
+        part = clicks(CALL, users=USERS, seed=[1, number])
+        ts = part["ts"].cast(pa.int64()).to_numpy() + number * 2 * CALL * 1_000_000
+        part = part.set_column(0, "ts", pa.array(ts).cast(pa.timestamp("us", "UTC")))
+        calls.append(part.set_column(2, "user", pa.array(users[part["user"].to_numpy()])))
+    return pa.concat_tables(calls).combine_chunks()
 
 
 # ------------------------------------------------------------------ what is kept

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from augury import spark
     from augury.afa_query import Automaton
+    from augury.cesar import Expression, stream
     from augury.errors import AuguryError, DataError, DataWarning, LimitError, QueryError
     from augury.expr.functions import function
     from augury.lang.tracing import fn
     from augury.pictures import Picture, plot_matches, plot_strategies
     from augury.query import Query, expand, from_json, point_matches, sase
+    from augury.query_set import QuerySet
 
 __version__ = "0.1.0"
 
@@ -23,10 +25,12 @@ __all__ = [
     "Automaton",
     "DataError",
     "DataWarning",
+    "Expression",
     "LimitError",
     "Picture",
     "Query",
     "QueryError",
+    "QuerySet",
     "expand",
     "fn",
     "from_json",
@@ -36,6 +40,7 @@ __all__ = [
     "point_matches",
     "sase",
     "spark",
+    "stream",
 ]
 
 # Where the names live. They are imported when they are first asked for: NumPy and Arrow take longer to load than
@@ -44,6 +49,8 @@ _HOMES = {
     **dict.fromkeys(("AuguryError", "DataError", "DataWarning", "LimitError", "QueryError"), "augury.errors"),
     **dict.fromkeys(("Picture", "plot_matches", "plot_strategies"), "augury.pictures"),
     **dict.fromkeys(("Query", "expand", "from_json", "point_matches", "sase"), "augury.query"),
+    **dict.fromkeys(("Expression", "stream"), "augury.cesar"),
+    "QuerySet": "augury.query_set",
     "function": "augury.expr.functions",
     "Automaton": "augury.afa_query",
     "fn": "augury.lang.tracing",

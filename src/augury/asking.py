@@ -10,7 +10,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from augury.errors import QueryError, locating
 from augury.runtime.options import Options
@@ -18,6 +18,7 @@ from augury.runtime.options import Options
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from augury.algebra import Node
     from augury.explain import Explanation
     from augury.pictures.canvas import Picture
     from augury.pictures.diagram import Diagram
@@ -42,6 +43,18 @@ class Asking(ABC):
     @abstractmethod
     def to_json(self) -> str:
         """The query as JSON text, which `ag.from_json` reads: nothing that runs."""
+
+    in_sets: ClassVar[bool] = True  # whether a QuerySet can hold it
+
+    @property
+    def _algebra(self) -> Node | None:
+        """Of a CESAR expression its node: a set evaluates such together."""
+        return None
+
+    @property
+    def _types(self) -> frozenset[str]:
+        """The stream types that the query names."""
+        return frozenset()
 
     @property
     def _source(self) -> str:
@@ -196,6 +209,17 @@ class Asking(ABC):
                 if name not in known:
                     raise TypeError(f"{called}() got an unexpected keyword argument {name!r}") from None
             raise TypeError(f"{called}() missing 1 required keyword-only argument: 'time'") from None
+
+
+def check_member(name: object, query: object) -> None:
+    """That a set can hold a query by a name."""
+    if not isinstance(name, str) or not name:
+        raise QueryError(f"a query of a set has a name, not {name!r}", hint="names are strings")
+    if not isinstance(query, Asking) or not query.in_sets:
+        what = "a set itself" if isinstance(query, Asking) else f"{type(query).__name__}, no query"
+        raise QueryError(
+            f"{name!r} is {what}", hint="make queries with ag.sase, ag.stream or an automaton's query()"
+        )
 
 
 def _signed(method: Callable[..., Any]) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from augury.asking import Asking
 from augury.errors import DataError, QueryError, locating
-from augury.lang.params import decoded, encoded
+from augury.lang.params import decoded_value, encoded
 from augury.pattern import Pattern, text_of_pattern
 
 if TYPE_CHECKING:
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from augury.pictures.diagram import Diagram
     from augury.runtime.options import Options
     from augury.runtime.program import Program
+    from augury.why import Why
 
-_VERSION = 1
+VERSION = 1
 
 
 class Query(Asking):
@@ -88,10 +89,50 @@ class Query(Asking):
 
         return explain(self._pattern, data, options, kernel=kernel)
 
+    def why(
+        self,
+        data: Any,
+        *,
+        time: str | None = None,
+        type: str | None = None,
+        key: Any = None,
+        tiebreak: Any = None,
+        events: Any = None,
+        event: Any = None,
+        limit: int = 5,
+        bad_rows: str = "error",
+    ) -> Why:
+        """Why the query did or did not match: the nearest misses, what ended each, and the smallest changes that would match.
+
+        `data`, `time`, `type`, `key` and `tiebreak` are those of `match`; `key={"user": 7}` takes the events of one key out of
+        a table or a Spark DataFrame. `events` asks of certain events why they are no match, `{"a": 0, "b": [2, 3]}` or a list:
+        each is the number of its row or a dict of its columns' values. `event` asks for the misses that one event has a part in.
+
+        >>> import augury as ag
+        >>> import pyarrow as pa
+        >>> events = pa.table({"ts": [1, 9], "kind": ["A", "B"], "x": [5, 4]})
+        >>> query = ag.sase("PATTERN SEQ(A a, B b) WHERE b.x < a.x WITHIN 5")
+        >>> answer = query.why(events, time="ts", type="kind")
+        >>> [change.said for change in answer.changes]
+        ['WITHIN 9']
+        >>> answer.changes[0].query.match(events, time="ts", type="kind").num_rows
+        1
+        """
+        from augury.why import why
+
+        arguments = {"type": type, "tiebreak": tiebreak, "bad_rows": bad_rows}
+        return why(
+            self, data, time=time, key=key, events=events, event=event, limit=limit, arguments=arguments
+        )
+
     def _diagram(self) -> Diagram:
         from augury.pictures.diagram import of_pattern
 
         return of_pattern(self._pattern)
+
+    @property
+    def _types(self) -> frozenset[str]:
+        return frozenset(c.type for c in self._pattern.components)
 
     @property
     def _source(self) -> str:
@@ -100,7 +141,7 @@ class Query(Asking):
     def to_json(self) -> str:
         """The query as JSON text: its text and the values of its parameters, nothing that runs."""
         params = {name: encoded(value) for name, value in self._params.items()}
-        return json.dumps({"augury": _VERSION, "language": "sase", "text": self._text, "params": params})
+        return json.dumps({"augury": VERSION, "language": "sase", "text": self._text, "params": params})
 
 
 def sase(text: str, /, **params: Any) -> Query:
@@ -116,30 +157,53 @@ def sase(text: str, /, **params: Any) -> Query:
     return Query(parse(text, params), text, bound_params(params))
 
 
-def from_json(text: str) -> Any:
-    """The query that `to_json` wrote, of whatever language."""
+def from_json(text: str) -> Asking:
+    """The query, of whatever language, that `to_json` wrote."""
     try:
         data = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise QueryError(f"this is no query in JSON: {error}") from None
-    if isinstance(data, dict) and data.get("language") == "afa" and data.get("augury") == _VERSION:
-        from augury.afa_query import from_object
-
-        return from_object(data)
-    if not isinstance(data, dict) or data.get("language") != "sase" or not isinstance(data.get("text"), str):
+    if not isinstance(data, dict) or str(data.get("language")) not in _READERS:
         raise QueryError("this JSON holds no query", hint="from_json reads what to_json wrote")
-    if data.get("augury") != _VERSION:
+    if data.get("augury") != VERSION:
         raise QueryError(
-            f"this query was written in version {data.get('augury')!r} of the format, known is {_VERSION}",
+            f"this query was written in version {data.get('augury')!r} of the format, known is {VERSION}",
             hint="use the Augury that wrote it, or a newer one",
         )
+    return _READERS[str(data["language"])](data)
+
+
+def _sase_of(data: dict[str, Any]) -> Query:
     params = data.get("params", {})
-    if not isinstance(params, dict):
-        raise QueryError("this JSON holds no query: its params are no object")
-    values = {
-        name: [decoded(v) for v in p] if isinstance(p, list) else decoded(p) for name, p in params.items()
-    }
-    return sase(data["text"], **values)
+    if not isinstance(params, dict) or not isinstance(data.get("text"), str):
+        raise QueryError("this JSON holds no query", hint="from_json reads what to_json wrote")
+    return sase(data["text"], **{name: decoded_value(p) for name, p in params.items()})
+
+
+def _cesar_of(data: dict[str, Any]) -> Asking:
+    from augury.cesar_json import read
+
+    return read(data)
+
+
+def _afa_of(data: dict[str, Any]) -> Asking:
+    from augury.afa_query import from_object
+
+    return from_object(data)
+
+
+def _set_of(data: dict[str, Any]) -> Asking:
+    from augury.query_set import read
+
+    return read(data)
+
+
+_READERS: dict[str, Callable[[dict[str, Any]], Asking]] = {
+    "sase": _sase_of,
+    "cesar": _cesar_of,
+    "afa": _afa_of,
+    "set": _set_of,
+}
 
 
 def expand(table: Any, query: Query | None = None, *, match_id: bool = False) -> Any:
@@ -165,8 +229,9 @@ def expand(table: Any, query: Query | None = None, *, match_id: bool = False) ->
         stored = (rows.schema.metadata or {}).get(QUERY)
         if stored is None:
             raise DataError("the table does not say which query made it; pass it: ag.expand(table, query)")
-        query = from_json(stored.decode())
-        assert isinstance(query, Query)
+        found = from_json(stored.decode())
+        assert isinstance(found, Query)  # no other language has compressed results
+        query = found
     with locating(query.text):
         return expand_rows(rows, query.pattern, match_id=match_id)
 
@@ -199,8 +264,9 @@ def point_matches(
     from augury.runtime.point_matches import point_matches as listed
 
     def read(text: str) -> Pattern:
-        read_query: Query = from_json(text)
-        return read_query.pattern
+        found = from_json(text)
+        assert isinstance(found, Query)  # no other language has point matches
+        return found.pattern
 
     pattern = None if query is None else query.pattern
     with locating(None if query is None else query.text):

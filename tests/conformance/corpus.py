@@ -239,7 +239,7 @@ def result_of(text: str, events: pa.Table, labels: Mapping[str, dict[str, Any]],
         fields.append(pa.field(name, type_))
         arrays.append(pa.array(values, type_))
     if ends_at is not None and all(
-        name not in ("match_start", "match_end", "range_start") for name, _ in columns
+        name not in ("match_start", "match_end", "range_start", "valid_from") for name, _ in columns
     ):
         named = [[labels[label][time] for cell in row[ends_at:] for label in cell.split()] for row in rows]
         type_ = events.schema.field(time).type

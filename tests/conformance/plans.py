@@ -7,17 +7,27 @@ suite asks it for nothing else and nothing is skipped.
 from __future__ import annotations
 
 import random
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 
 import augury as ag
+from augury.expr.columns import from_arrow
+from augury.expr.types import INT64_MAX
 from augury.match.compressed import QUERY
+from augury.match.gather import rows_of_table
+from augury.match.identity import value_digests
 from augury.pattern import Strategy
+from augury.runtime.matcher import Matcher
+from augury.runtime.options import Options
 from augury.runtime.slices import Sliced
+from augury.runtime.stream_shard import NEVER, Shard
+from augury.runtime.table import bad_rows
 from augury.schema import as_table
 
 Match = Callable[..., pa.Table]
@@ -121,6 +131,78 @@ def as_it_comes(
     return Plan(f"{said}, uncertain" if uncertain else said, match, covers, uncertain=uncertain)
 
 
+def in_micro_batches(name: str, *, uncertain: bool = False) -> Plan:
+    """What Spark's stateful operator does, but for Spark: shards of buckets, whose bytes are stored between micro-batches,
+    events that are out of order by no more than the watermark allows, and buckets that are only looked at when due.
+    """
+
+    def match(query: ag.Query, events: Any, **arguments: Any) -> pa.Table:
+        table = as_table(events)
+        rng = random.Random(table.num_rows)
+        program = query._program(table.schema, Options(**{**arguments, "plan": name}))
+        shard = Shard(program, table.schema, chained=False)
+        faulty, said = bad_rows(table, program)
+        if faulty is not None:
+            if arguments.get("bad_rows") != "drop":
+                raise ag.DataError(said)
+            warnings.warn(
+                f"{said} and {'was' if faulty.sum() == 1 else 'were'} dropped", ag.DataWarning, stacklevel=2
+            )
+            table = rows_of_table(table, np.flatnonzero(~faulty))
+        lanes = value_digests(table, program.partition, program.columns.types)[0]
+        shards, buckets = 2, 3
+        places = (lanes % np.uint64(shards * buckets)).tolist()
+        times = _instants(table, program)
+        stores: list[Any] = [_Dictionary() for _ in range(shards)]
+        due = [np.full(buckets, NEVER, np.int64) for _ in range(shards)]
+        frontiers = sorted(rng.sample(sorted({*times}), k=min(4, len({*times}))))
+        rest, found, frontier = list(range(table.num_rows)), [], None
+        for until in [*frontiers, INT64_MAX]:
+            now = [r for r in rest if until == INT64_MAX or times[r] < until or rng.random() < 0.3]
+            rest = [r for r in rest if r not in now]
+            rng.shuffle(now)
+            for number in range(shards):
+                pieces: dict[int, list[pa.Table]] = {}
+                for r in now:
+                    if places[r] // buckets == number:
+                        pieces.setdefault(places[r] % buckets, []).append(rows_of_table(table, np.array([r])))
+                if pieces or (frontier is not None and due[number].min() <= frontier):
+                    done = shard.step(stores[number], due[number], pieces, frontier)
+                    assert not done.late
+                    found += done.changes
+            frontier = until
+        for number in range(shards):
+            if due[number].min() < NEVER:
+                found += shard.step(stores[number], due[number], {}, frontier).changes
+        if (
+            INT64_MAX in times or program.unending() is not None
+        ):  # no punctuation is later than that, or late enough
+            stored = [state for store in stores for state in store.values()]
+            found += [Matcher(program, table.schema, state=state).close() for state in stored]
+        told = {}
+        if arguments.get("output") == "compressed":
+            told[QUERY] = query.to_json().encode()
+        if arguments.get("bad_rows") == "drop":
+            told[b"augury.bad_rows"] = str(0 if faulty is None else int(faulty.sum())).encode()
+        if not found:
+            return program.gives.empty_table().replace_schema_metadata(told)
+        return pa.concat_tables(found).drop_columns(["op"]).replace_schema_metadata(told)
+
+    return Plan(f"{name} in micro-batches", match, uncertain=uncertain)
+
+
+class _Dictionary(dict[int, bytes]):
+    def put(self, bucket: int, state: bytes) -> None:
+        self[bucket] = state
+
+    remove = dict.pop
+
+
+def _instants(table: pa.Table, program: Any) -> list[int]:
+    time = from_arrow(table.column(program.clock), program.columns.types[program.clock])
+    return [int(t) for t in time.values]
+
+
 def compiled() -> Plan:
     """The eager plan with every kernel compiled: seconds for each query, so a soak's, or a fixed sample's."""
 
@@ -150,6 +232,8 @@ PLANS = (
     as_it_comes("lazy-tree", _of_singletons),
 )
 """All of them; the definition is first, and judges the others."""
+STREAM = in_micro_batches("eager")
+"""What it does beside a matcher hangs on no law: the corpus and seeded cases are enough for it."""
 
 UNCERTAIN = (
     *(
@@ -157,6 +241,7 @@ UNCERTAIN = (
         for name in ("definition", "auto", "sorted", "selective", "any_state", "point")
     ),
     as_it_comes("auto", uncertain=True),
+    in_micro_batches("auto", uncertain=True),
 )
 """Those for imprecise times."""
 

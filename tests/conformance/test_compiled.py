@@ -138,6 +138,7 @@ def test_slow_work_starts_again_compiled(output: str, monkeypatch: pytest.Monkey
         yield from right(self, store)
 
     monkeypatch.setattr(eager.Evaluation, "drive", watched)
+    monkeypatch.setattr(patience, "is_due", lambda _: False)  # whatever ran compiled before
     monkeypatch.setattr(patience, "SOON", 0.0)
     monkeypatch.setattr(patience, "WORTH", 0.0)
     found = query.match(table, time="ts", type="kind", output=output)
@@ -148,3 +149,34 @@ def test_slow_work_starts_again_compiled(output: str, monkeypatch: pytest.Monkey
     ):  # one set of matches has more than one graph: how, depends on what was dropped when
         wanted, found = ag.expand(wanted), ag.expand(found)
     assert table_difference(wanted, found) is None
+
+
+def test_small_calls_add_up_until_they_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events that come a few at a time: compiled once their work has been worth it, and from then on for any number."""
+    ways: list[bool] = []
+    right = eager.Evaluation.finished
+
+    def watched(self: Any) -> None:
+        ways.append(self.fast)
+        right(self)
+
+    monkeypatch.setattr(eager.Evaluation, "finished", watched)
+    monkeypatch.setattr(patience, "_ready", set())
+    monkeypatch.setattr(patience, "_spent", {})
+    monkeypatch.setattr(patience, "WORTH", 1e9)
+    query, table = sase(QUERIES["rising, any"]), stream(300, 5).sort_by("ts")
+    wanted = query.match(table, time="ts", type="kind")
+    m = query.matcher(table.schema, time="ts", type="kind")
+    found = []
+    for start in range(0, 300, 30):
+        if start == 150:
+            assert not any(ways)
+            monkeypatch.setattr(patience, "WORTH", 1e-9)
+            monkeypatch.setattr(patience, "Slow", AssertionError)  # nothing has to be begun again
+            ways.clear()
+        m.insert(table.slice(start, 30))
+        found.append(m.advance(table["ts"][start]))
+    found.append(m.close())
+    assert all(ways)
+    assert len(ways) > 4
+    assert table_difference(wanted, pa.concat_tables(found).drop_columns(["op"])) is None

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from conformance import corpus
-from conformance.plans import PLANS, UNCERTAIN, Plan
+from conformance.plans import PLANS, STREAM, UNCERTAIN, Plan
 
 ASKED = [
     pytest.param(plan, case, output, id=f"{plan.name}-{case.name}-{output}")
-    for plan in (*PLANS, *UNCERTAIN)
+    for plan in (*PLANS, STREAM, *UNCERTAIN)
     for case, output in corpus.covered(plan)
 ]
 

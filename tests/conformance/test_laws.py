@@ -23,7 +23,7 @@ import augury as ag
 from conformance import oracle
 from conformance.compare import canonical, difference, rows_of, table_difference
 from conformance.judge import OUTPUTS, against_definition, against_oracle, answer, minimal, parsed
-from conformance.plans import DEFINITION, PLANS, Plan, as_it_comes
+from conformance.plans import DEFINITION, PLANS, STREAM, Plan, as_it_comes
 from conformance.queries import (
     ANY,
     NEXT,
@@ -98,6 +98,12 @@ def test_a_plan_equals_the_oracle_on_seeded_cases(plan: Plan) -> None:
 def test_a_matcher_of_any_plan_equals_the_oracle(name: str) -> None:
     for number in range(25):
         said = against_oracle(as_it_comes(name), seeded_case(f"comes/{number}"))
+        assert said is None, f"{number}: {said}"
+
+
+def test_a_stream_equals_the_oracle() -> None:
+    for number in range(60):
+        said = against_oracle(STREAM, seeded_case(f"stream/{number}"))
         assert said is None, f"{number}: {said}"
 
 

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pytest
 
 import augury as ag
+from augury.runtime import room
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("kind", pa.string()), ("k", pa.string()), ("x", pa.int64())])
 ROLES = {"time": "ts", "type": "kind", "key": "k"}
@@ -160,10 +161,27 @@ def test_a_punctuation_is_a_value_of_the_time_column(kind: pa.DataType, at: Any,
             m.advance(wrong)
 
 
+def test_matches_before_they_are_certain() -> None:
+    query = ag.sase("PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) RETURN a.x, b.x")
+    m = query.matcher(SCHEMA, speculate=None, **ROLES)
+    assert [r["op"] for r in m.insert(events((1, "A", "p", 1), (5, "B", "p", 5))).to_pylist()] == ["insert"]
+    found = m.insert(events((3, "B", "p", 3), (4, "B", "q", 4))).to_pylist()
+    assert [(r["op"], r["b_x"]) for r in found] == [("retract", 5), ("insert", 3)]
+    again = query.matcher(SCHEMA, speculate=None, state=m.state(), **ROLES)
+    found = again.retract(events((3, "B", "p", 3))).to_pylist()
+    assert [(r["op"], r["b_x"]) for r in found] == [("retract", 3), ("insert", 5)]
+    assert again.advance(6).num_rows == 0
+    assert again.stats["kept_events"] == 0
+    with pytest.raises(ag.DataError, match="names no event"):
+        m.retract(events((9, "B", "p", 3)))
+    ahead = query.matcher(SCHEMA, speculate=3, **ROLES)
+    ahead.insert(events((1, "A", "p", 1), (2, "B", "p", 2), (5, "A", "p", 5), (6, "B", "p", 6)))
+    assert [r["b_x"] for r in ahead.advance(0).to_pylist()] == [2]
+
+
 def test_what_a_matcher_does_not_do_it_says() -> None:
-    for speculate in (None, 5):
-        with pytest.raises(ag.QueryError, match="only when it is certain"):
-            STEPS.matcher(SCHEMA, speculate=speculate, **ROLES)
+    with pytest.raises(ag.QueryError, match="gives matches that are certain"):
+        STEPS.matcher(SCHEMA, speculate=None, output="compressed", **ROLES)
     for strange in ("1 hour", -1, dt.timedelta(hours=1), "soon"):
         with pytest.raises(ag.QueryError, match="is no length of time"):
             STEPS.matcher(SCHEMA, speculate=strange, **ROLES)
@@ -313,3 +331,15 @@ def test_a_state_is_small() -> None:
     m.advance(2)
     assert m.stats["kept_events"] == 2000
     assert len(m.state()) < 150 * 2000
+
+
+def test_what_was_reported_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A result is held back where it is half of the machine's memory; what a matcher has given away is not its own."""
+    monkeypatch.setattr(room, "memory", lambda: 8_000)
+    m = ag.sase("PATTERN SEQ(A a, B b) WITHIN 5").matcher(SCHEMA, **ROLES)
+    for at in range(0, 1000, 10):
+        m.insert(events((at, "A", "p", 1), (at + 1, "B", "p", 2)))
+        assert m.advance(at + 2).num_rows == 1
+    m.insert(events(*((2000, "A", "p", n) for n in range(30)), *((2001, "B", "p", n) for n in range(30))))
+    with pytest.raises(ag.LimitError, match="half of this machine's memory"):
+        m.advance(2010)

@@ -102,7 +102,13 @@ def machine():
     return afa.query(within=2000).plot()
 
 
+def misses():
+    query = ag.sase("PATTERN SEQ(A a, ~(X n), B b, C c) WHERE b.x < a.x AND c.x > 2 * b.x WITHIN 50")
+    return query.why(LETTERS, time="ts", type="kind").plot()
+
+
 PICTURES = {
+    "misses": misses,
     "machine": machine,
     **{name: (lambda text=text: ag.sase(text).plot()) for name, text in QUERIES.items()},
     "over_series": over_series,

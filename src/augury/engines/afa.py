@@ -54,7 +54,7 @@ class Runs:
     id: Ints  # of the first event
     first: Ints  # its time
     state: Ints
-    last: Ints | None  # the latest time so far, where numbers give the order
+    extras: dict[str, Ints]  # what else a kernel's options ask for, see `Options.extras`
     registers: list[Column]
 
     def __len__(self) -> int:
@@ -65,7 +65,7 @@ class Runs:
             self.id[rows],
             self.first[rows],
             self.state[rows],
-            None if self.last is None else self.last[rows],
+            {name: values[rows] for name, values in self.extras.items()},
             [take(c, np.arange(len(self))[rows]) for c in self.registers],
         )
 
@@ -107,6 +107,7 @@ class Stepper:
         self.slots = Slots(query.arcs)
         self.null_columns: list[bool] = []
         self._sources: dict[Any, Source] = {}
+        self.kernels: dict[tuple[str, bool], Callable[..., int]] = {}  # the last one
         self.measures = {
             "batch_evaluations": 0,
             "run_evaluations": 0,
@@ -252,7 +253,7 @@ class Drive(Host):
                     "s_id": found.id,
                     "s_time": found.first,
                     "s_state": found.state,
-                    "s_last": found.last,
+                    **{f"s_{extra}": values for extra, values in found.extras.items()},
                 }[name]
                 arrays[name] = np.asarray(value, np.int64)
                 continue
@@ -270,7 +271,7 @@ class Drive(Host):
     def go(self, on_full: Callable[[], None] | None = None) -> None:
         """Make all versions. `on_full` may make room in the pool; what it does not make, growing does."""
         s = self.stretch
-        begun = time.monotonic()
+        begun, full_at = time.monotonic(), -1
         arguments = self._arguments()
         while True:
             self.control[source.STOP] = PAUSE if self.fast else PAUSE_OF_FEW
@@ -295,7 +296,8 @@ class Drive(Host):
                     if not self.fast:
                         arguments = self._arguments()
                     self.control[source.SIZE] = self.size
-                if 2 * self.size > self.room:
+                again, full_at = full_at == self.at, self.at
+                if again or 2 * self.size > self.room:
                     self.room *= 4
                     for (name, dtype), array in zip(self.source.pool, list(self.pool.values()), strict=True):
                         self.pool[name] = self.longer(array, np.dtype(dtype).str, self.room)
@@ -335,6 +337,13 @@ class Drive(Host):
         s.ver_lo, s.ver_hi, s.finals = (np.asarray(arguments[n], np.int64) for n in (1, 2, 7))
 
     def _kernel(self) -> Callable[..., int]:
+        known = self.stepper.kernels.get((self.source.text, self.fast))
+        if known is None:
+            self.stepper.kernels.clear()
+            known = self.stepper.kernels[self.source.text, self.fast] = self._made()
+        return known
+
+    def _made(self) -> Callable[..., int]:
         names: dict[str, Callable[..., Any]] = {
             **self.source.inputs.helpers(compilable=self.fast),
             "same_float": runs.same_float,
@@ -368,16 +377,21 @@ class Drive(Host):
                 registers.append(Column(decoded.values, valid))
             else:
                 registers.append(Column(values, valid))
-        last = self.numbers("s_last", rows) if self.stepper.options.sequence else None
+        extras = {name: self.numbers(f"s_{name}", rows) for name in self.stepper.options.extras}
         ids, first, state = (self.numbers(f"s_{name}", rows) for name in ("id", "time", "state"))
-        return Runs(ids, first, state, last, registers)
+        return Runs(ids, first, state, extras, registers)
 
-    def forget(self, keep_lo: int, keep_hi: int) -> None:
-        """Keep of the pool one slice, at its front."""
+    def forget(self, lo: int, hi: int, front: int) -> tuple[int, int]:
+        """Keep of the pool what was there at first, and one slice; where that is now."""
+        self.size = front
+        if hi <= front:
+            return lo, hi
+        many = hi - lo
         for name, array in self.pool.items():
-            array[: keep_hi - keep_lo] = array[keep_lo:keep_hi].copy()
+            array[front : front + many] = array[lo:hi].copy()
             self.pool[name] = array
-        self.size = keep_hi - keep_lo
+        self.size += many
+        return front, self.size
 
 
 def endless() -> QueryError:
@@ -393,11 +407,10 @@ def saturated(times: Ints, by: int) -> Ints:
     return np.where(times < INT64_MIN - by, INT64_MIN, moved) if by < 0 else moved
 
 
-def no_runs(query: Ready, *, sequence: bool) -> Runs:
+def no_runs(query: Ready, extras: Sequence[str] = ()) -> Runs:
     none = np.zeros(0, np.int64)
-    return Runs(
-        none, none, none, none if sequence else None, [from_values([], r.type) for r in query.registers]
-    )
+    registers = [from_values([], r.type) for r in query.registers]
+    return Runs(none, none, none, dict.fromkeys(extras, none), registers)
 
 
 def slices(lo: Ints, hi: Ints) -> tuple[Ints, Ints]:

@@ -26,7 +26,7 @@ from augury.engines.afa import Runs, Stepper, Stretch, slices
 from augury.engines.afa_lists import View, mixed
 from augury.engines.afa_outputs import Found, accepted, ended, names_of, no_outputs
 from augury.engines.afa_pool import Kept, Pool
-from augury.engines.afa_whole import gaps, ordered
+from augury.engines.afa_whole import Whole, gaps, ordered
 from augury.engines.batch import COMPILED_FROM
 from augury.expr.columns import from_arrow
 from augury.expr.types import INT64_MAX, INT64_MIN
@@ -62,7 +62,7 @@ class History:
         self.restarts = restarts
         query = stepper.query
         self.sequence = query.sequence
-        self.pool = Pool(query, sequence=self.sequence is not None)
+        self.pool = Pool(query, stepper.options.extras)
         self.kept = Kept.none()
         self.table = no_rows(schema)
         self.names = np.zeros(0, np.int64)  # of the keys, by their numbers
@@ -93,6 +93,8 @@ class History:
     def _key_numbers(self, table: pa.Table) -> Ints:
         """The number of each row's key; new keys get new ones."""
         roles, types = self.query.roles, self.query.columns.types
+        if not roles.key and len(self.names):
+            return np.zeros(table.num_rows, np.int64)
         if roles.key:
             lanes = value_digests(table, roles.key, types)
             words = (lanes[0] ^ (lanes[1] << np.uint64(1))).view(np.int64)
@@ -121,6 +123,35 @@ class History:
         return numbers[places.reshape(-1)]
 
     # -------------------------------------------------------------- a step
+
+    def follow(self, new: pa.Table) -> Changes:
+        """Events behind all that came before, and before the frontier: only each key's last version is kept."""
+        fresh = self._fresh(new)
+
+        def before(rows: Ints) -> tuple[Runs, Ints, Ints]:
+            keys = fresh.key[rows]
+            lo, hi = self.base_lo[keys], self.base_hi[keys]
+            which, _ = slices(lo, hi)
+            ends = np.cumsum(hi - lo)
+            return self.pool.runs(which), ends - (hi - lo), ends
+
+        whole = Whole(self.stepper, new, fast=self._compiles(new.num_rows), ids=fresh.id, before=before)
+        found = whole.run()
+        for places, lengths, runs in whole.ends:
+            rows = whole.rows[places]
+            keys = fresh.key[rows]
+            ends = self.pool.append(runs) + np.cumsum(lengths)
+            self.base_lo[keys], self.base_hi[keys] = ends - lengths, ends
+            self.base_rank[keys], self.base_time[keys] = fresh.rank[rows], fresh.time[rows]
+            self.base_id[keys] = fresh.id[rows]
+        self.fast = self.fast or self.stepper.measures["run_steps"] > FAST_FROM
+        return Changes(found, fresh.key[whole.rows[found.end]])
+
+    @property
+    def follows(self) -> bool:
+        """Whether events that are certain can be followed without a history."""
+        waits = any(a.takes is Takes.WINDOW_END for a in self.query.arcs)
+        return not (len(self.kept) or self.events or self.restarts or self.sequence or waits)
 
     def change(
         self, new: pa.Table | None = None, gone: Mask | None = None, arcs: Iterable[Arc] = ()
@@ -196,10 +227,10 @@ class History:
         before = self._versions_before(cut, keys)
         # In the order of the events: of each old one the version that it was made from.
         is_old = both.lo[order] >= 0
-        ref_lo, ref_hi = self._references(order, heads, both, is_old, before)
+        made_from = self._references(order, heads, both, is_old, before)
         stays = ~gone[order]
         seg = np.repeat(np.arange(len(heads)), np.diff(segments)[filled])
-        _places, stretch = self._stretch(table, both, order, seg, stays, hard, ref_lo, ref_hi, before)
+        stretch = self._stretch(table, both, order, seg, stays, hard, made_from, before)
         begin, lo, hi = self._gathered(stretch)
         stretch.ver_lo, stretch.ver_hi = lo["ver"], hi["ver"]
         stretch.ref_lo, stretch.ref_hi = lo["ref"], hi["ref"]
@@ -267,8 +298,8 @@ class History:
         both: Kept,
         is_old: Mask,
         before: tuple[Ints, Ints, Ints, Ints],
-    ) -> tuple[Ints, Ints]:
-        """By place in the order: the version that an old event was made from."""
+    ) -> tuple[Ints, Ints, Ints]:
+        """By place in the order: the version that an old event was made from, and the event of it; -1 for a base."""
         many = len(order)
         # The place of the last old event before each place, or -1 - segment where there is none.
         seg = np.repeat(np.arange(len(heads)), np.diff(np.append(heads, many)))
@@ -280,7 +311,8 @@ class History:
         safe = np.maximum(last, 0)
         lo = np.where(inside, both.lo[order[safe]], before[0][seg]) if many else order
         hi = np.where(inside, both.hi[order[safe]], before[1][seg]) if many else order
-        return np.where(is_old, lo, -1), np.where(is_old, hi, -1)
+        maker = np.where(inside, both.id[order[safe]], -1) if many else order
+        return np.where(is_old, lo, -1), np.where(is_old, hi, -1), maker
 
     def _stretch(
         self,
@@ -290,10 +322,10 @@ class History:
         seg: Ints,
         stays: Mask,
         hard: Mask,
-        ref_lo: Ints,
-        ref_hi: Ints,
+        made_from: tuple[Ints, Ints, Ints],
         before: tuple[Ints, Ints, Ints, Ints],
-    ) -> tuple[Ints, Stretch]:
+    ) -> Stretch:
+        """The events that stay, by key behind a base, and which of them are to be visited."""
         events, of = order[stays], seg[stays]
         segs, first = np.unique(of, return_index=True)
         many = len(events) + len(segs)
@@ -324,11 +356,18 @@ class History:
             gap=gap,
             ver_lo=ver_lo,
             ver_hi=spread(both.hi[events], before[1][segs]),
-            ref_lo=spread(ref_lo[stays], -1),
-            ref_hi=spread(ref_hi[stays], -1),
+            ref_lo=spread(made_from[0][stays], -1),
+            ref_hi=spread(made_from[1][stays], -1),
             hard=hard_at,
             todo=np.zeros(0, np.int64),
         )
+        if (
+            self.sequence is not None and many
+        ):  # whether a number is missing before an event hangs on its neighbour
+            neighbour = np.concatenate([[-1], stretch.ids[:-1]])
+            hard_at |= ((ver_lo >= 0) & place & (spread(made_from[2][stays], -1) != neighbour)).astype(
+                np.uint8
+            )
         # To be visited: what is new or hard, and what stands behind something that was not there or is not there now.
         visits = (ver_lo < 0) | (hard_at != 0)
         follows = np.zeros(many, np.bool_)
@@ -336,15 +375,13 @@ class History:
             follows[1:] = (ver_lo[1:] >= 0) & place[1:]
             follows[1:] &= (stretch.ref_lo[1:] != ver_lo[:-1]) | (stretch.ref_hi[1:] != stretch.ver_hi[:-1])
         stretch.todo = np.flatnonzero((visits | follows) & place)
-        return events, stretch
+        return stretch
 
     def _gathered(self, s: Stretch) -> tuple[Runs, dict[str, Ints], dict[str, Ints]]:
         """The runs of all versions of a stretch, and its slices among them."""
         los, his = np.concatenate([s.ver_lo, s.ref_lo]), np.concatenate([s.ver_hi, s.ref_hi])
         known = los >= 0
-        pairs = np.stack([los[known], his[known]])
-        distinct, which = np.unique(pairs, axis=1, return_inverse=True)
-        which = which.reshape(-1)
+        distinct, which = _distinct(los[known], his[known])
         lengths = distinct[1] - distinct[0]
         starts = np.concatenate([[0], np.cumsum(lengths)])
         rows, _ = slices(distinct[0], distinct[1])
@@ -385,11 +422,6 @@ class History:
         """What is in one of them only."""
         if len(old) and len(new):
             tokens = [mixed(names_of(f, self.query)) for f in (old, new)]
-            if self.events:
-                tokens = [
-                    t ^ v.contents(f)
-                    for t, v, f in zip(tokens, (old_view, new_view), (old, new), strict=True)
-                ]
             in_new, in_old = np.isin(tokens[0], tokens[1]), np.isin(tokens[1], tokens[0])
             old, new = old.take(~in_new), new.take(~in_old)
         return self._changes(old, old_view, both), self._changes(new, new_view, both)
@@ -425,16 +457,15 @@ class History:
         if self.pool.size <= max(SPARE, 2 * self._swept):
             return
         lo, hi = (np.concatenate([getattr(self.kept, n), getattr(self, f"base_{n}")]) for n in ("lo", "hi"))
-        distinct, which = np.unique(np.stack([lo, hi]), axis=1, return_inverse=True)
+        distinct, which = _distinct(lo, hi)
         lengths = distinct[1] - distinct[0]
         self._swept = self.pool.size
         if self.pool.size <= 2 * int(lengths.sum()) + SPARE:
             return
         rows, _ = slices(distinct[0], distinct[1])
-        old, self.pool = self.pool, Pool(self.query, sequence=self.sequence is not None)
+        old, self.pool = self.pool, Pool(self.query, self.stepper.options.extras)
         self.pool.append(old.runs(rows))
         starts = np.concatenate([[0], np.cumsum(lengths)])
-        which = which.reshape(-1)
         lo, hi = starts[:-1][which], starts[1:][which]
         many = len(self.kept)
         self.kept = replace(self.kept, lo=lo[:many], hi=hi[:many])
@@ -579,5 +610,13 @@ class History:
     def nodes(self) -> int:
         """The runs of all versions that are kept, shared ones once."""
         lo, hi = (np.concatenate([getattr(self.kept, n), getattr(self, f"base_{n}")]) for n in ("lo", "hi"))
-        distinct = np.unique(np.stack([lo, hi]), axis=1)
+        distinct, _ = _distinct(lo, hi)
         return int((distinct[1] - distinct[0]).sum())
+
+
+def _distinct(lo: Ints, hi: Ints) -> tuple[tuple[Ints, Ints], Ints]:
+    """Each slice once, by where it begins, and of which of them each is."""
+    longest = int((hi - lo).max()) + 1 if len(lo) else 1
+    words, which = np.unique(lo * longest + (hi - lo), return_inverse=True)
+    starts, lengths = np.divmod(words, longest)
+    return (starts, starts + lengths), which.reshape(-1)

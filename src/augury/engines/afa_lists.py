@@ -35,35 +35,27 @@ class View:
         self.table = table
         self.both = both
         self.order = order
-        self._made: tuple[Ints, Ints, Lanes] | None = None
+        self._made: tuple[Ints, Ints] | None = None
 
-    def _places(self) -> tuple[Ints, Ints, Lanes]:
-        """The rows of all events by key, the order of their ids, and a running sum of what they are."""
+    def _places(self) -> tuple[Ints, Ints]:
+        """The rows of all events by key, and their ids."""
         if self._made is None:
             h = self.history
             parts = [h.archived, h.kept.take(slice(0, self.cut)), self.both.take(self.order)]
             whole = Kept.joined(parts)
             rows = np.argsort(whole.key, kind="stable")
             ids = whole.id[rows]
-            sums = np.cumsum(mixed(np.stack([ids.view(np.uint64)])))
-            self._made = rows, ids, sums
+            self._made = rows, ids
         return self._made
 
     def _ends(self, found: Found) -> tuple[Ints, Ints]:
-        _, ids, _ = self._places()
+        _, ids = self._places()
         by_id = np.argsort(ids, kind="stable")
         first, last = (by_id[np.searchsorted(ids[by_id], x)] for x in (found.start, found.end))
         return first, last
 
-    def contents(self, found: Found) -> npt.NDArray[np.uint64]:
-        """What the events of each output event are."""
-        _, _, sums = self._places()
-        first, last = self._ends(found)
-        before = np.where(first > 0, sums[np.maximum(first - 1, 0)], np.uint64(0))
-        return np.asarray(sums[last] - before)
-
     def lists(self, found: Found) -> pa.Array:
-        rows, _, _ = self._places()
+        rows, _ = self._places()
         first, last = self._ends(found)
         h = self.history
         table = pa.concat_tables(

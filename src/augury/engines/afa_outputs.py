@@ -29,6 +29,7 @@ class Found:
     valid_from: Ints
     first: Ints  # the earliest time: valid_to is that and the window
     registers: list[Column]
+    contents: Ints | None = None  # what the events are, where they are listed
 
     def __len__(self) -> int:
         return len(self.start)
@@ -40,18 +41,20 @@ class Found:
             self.valid_from[rows],
             self.first[rows],
             [take(c, np.arange(len(self))[rows]) for c in self.registers],
+            None if self.contents is None else self.contents[rows],
         )
 
 
 def no_outputs(query: Ready) -> Found:
     none = np.zeros(0, np.int64)
-    return Found(none, none, none, none, no_runs(query, sequence=False).registers)
+    return Found(none, none, none, none, no_runs(query).registers)
 
 
 def accepted(found: Runs, ends: Ints, times: Ints, query: Ready) -> Found:
     """The output events of runs in final states; `ends` are their places, `times` those of their last events."""
-    last = times if found.last is None else found.last
-    return unlike(Found(found.id, ends, last, found.first, found.registers), query)
+    last = found.extras.get("last", times)
+    made = Found(found.id, ends, last, found.first, found.registers, found.extras.get("list"))
+    return unlike(made, query)
 
 
 def unlike(found: Found, query: Ready) -> Found:
@@ -70,6 +73,8 @@ def names_of(found: Found, query: Ready) -> npt.NDArray[np.uint64]:
     """For each output event what tells it from others: its events and its registers, nulls and NaNs alike."""
     lanes = register_lanes(found.registers, query, len(found))
     words = [found.start.astype(np.int64).view(np.uint64), found.end.astype(np.int64).view(np.uint64)]
+    if found.contents is not None:
+        words.append(found.contents.view(np.uint64))
     return np.stack([*words, found.valid_from.view(np.uint64), *lanes])
 
 
@@ -140,7 +145,7 @@ def at_window_end(found: Runs, query: Ready) -> tuple[Ints, list[Column]]:
             raise endless()
     parts = [(w, np.zeros(len(w), np.int64), r) for w, r in reached]
     if not parts:
-        return np.zeros(0, np.int64), no_runs(query, sequence=False).registers
+        return np.zeros(0, np.int64), no_runs(query).registers
     which, _, registers = _joined(parts, query)
     order = np.argsort(which, kind="stable")
     return which[order], [take(c, order) for c in registers]
@@ -174,7 +179,8 @@ def ended(found: Runs, ends: Ints, query: Ready, known: Found) -> Found:
     if not len(which):
         return no_outputs(query)
     first = found.first[which]
-    made = Found(found.id[which], ends[which], first + np.int64(query.window - 1), first, registers)
+    contents = found.extras["list"][which] if "list" in found.extras else None
+    made = Found(found.id[which], ends[which], first + np.int64(query.window - 1), first, registers, contents)
     made = unlike(made, query)
     if len(known):  # an ordinary one of the same lifetime and registers is the same output event
         there = {t.tobytes() for t in np.ascontiguousarray(names_of(known, query).T)}

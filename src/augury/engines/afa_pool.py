@@ -5,7 +5,7 @@ A version is a slice of it. What no version has any more is left behind when the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +26,10 @@ Ints = npt.NDArray[np.int64]
 class Pool:
     """The runs of all versions, appended to. Texts and decimals are numbers of what is in `interned`."""
 
-    def __init__(self, query: Ready, *, sequence: bool) -> None:
+    def __init__(self, query: Ready, extras: Sequence[str]) -> None:
         self.types = [r.type for r in query.registers]
-        self.names = ["id", "first", "state", *(["last"] if sequence else [])]
+        self.extras = tuple(extras)
+        self.names = ["id", "first", "state", *extras]
         self.arrays: dict[str, npt.NDArray[Any]] = {n: np.zeros(16, np.int64) for n in self.names}
         self.interned: list[Interned | None] = []
         for n, r in enumerate(query.registers):
@@ -49,7 +50,8 @@ class Pool:
             }
         span = slice(at, self.size)
         for name in self.names:
-            self.arrays[name][span] = getattr(found, name)
+            own = found.extras[name] if name in self.extras else getattr(found, name)
+            self.arrays[name][span] = own
         for n, column in enumerate(found.registers):
             interned = self.interned[n]
             codes = column.values if interned is None else interned.codes(column)
@@ -67,8 +69,8 @@ class Pool:
             registers.append(
                 Column(found, kept) if interned is None else Column(interned.column(found).values, kept)
             )
-        last = a["last"][rows] if "last" in a else None
-        return Runs(a["id"][rows], a["first"][rows], a["state"][rows], last, registers)
+        extras = {name: a[name][rows] for name in self.extras}
+        return Runs(a["id"][rows], a["first"][rows], a["state"][rows], extras, registers)
 
     @property
     def nbytes(self) -> int:

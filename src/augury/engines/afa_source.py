@@ -39,9 +39,18 @@ class Options:
     windowed: int | None = None  # W
     sequence: bool = False
     profile: bool = False
+    lists: bool = False  # runs of different events differ, for their events are listed
     embedded: bool = (
         False  # the plan "can": each subsequence's configurations are one value, taken apart and put back
     )
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """What runs have besides: the latest time, where numbers give the order; what their events are."""
+        return (*(("last",) if self.sequence else ()), *(("list",) if self.lists else ()))
+
+
+MIX, MODULUS = 1_000_003, 2**43 - 57  # of a run's events one number: their product stays within 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +148,7 @@ class _Kernel:
 
     def pool(self) -> list[tuple[str, str]]:
         own = [("s_id", "i8"), ("s_time", "i8"), ("s_state", "i8")]
-        if self.options.sequence:
-            own.append(("s_last", "i8"))
+        own += [(f"s_{name}", "i8") for name in self.options.extras]
         return own + [(f"s_r{name}", dtype) for name, dtype in self.fields()]
 
     # -------------------------------------------------------------- the whole
@@ -277,6 +285,8 @@ class _Kernel:
                 w("j = bottom; stop_at = n")
             with w.block("while j < stop_at:"):
                 w("cur = s_id[j]; first = s_time[j]; group = n")
+                if self.options.lists:
+                    w(f"listed = (s_list[j] * {MIX} + ids[i] + 1) % {MODULUS}")
                 if self.options.sequence:
                     w("last = s_last[j]")
                     w("if now > last:", "    last = now")
@@ -325,6 +335,8 @@ class _Kernel:
         w("group = n; cur = ids[i]; first = now")
         if self.options.sequence:
             w("last = now")
+        if self.options.lists:
+            w("listed = 0")
         values = {}
         for n, r in enumerate(self.registers):
             values[f"{n}"] = self.inputs.constant(r.initial, r.type.kind)
@@ -441,6 +453,8 @@ class _Kernel:
         w(f"s_id[n] = cur; s_time[n] = first; s_state[n] = {target}")
         if self.options.sequence:
             w("s_last[n] = last")
+        if self.options.lists:
+            w("s_list[n] = listed")
         w(*(f"s_r{name}[n] = {values[name]}" for name, _ in self.fields()))
         w("n += 1")
         if counts and target in self.final:

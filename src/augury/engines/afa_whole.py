@@ -1,7 +1,8 @@
-"""All output events of a table that is all there: each version is forgotten once the next one is made."""
+"""All output events of a table, or of one that goes on where another ended: versions are forgotten as the next are made."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.afa import Ready, Takes
-from augury.engines.afa import Stepper, Stretch, no_runs, saturated, slices
+from augury.engines.afa import Runs, Stepper, Stretch, no_runs, saturated, slices
 from augury.engines.afa_outputs import Found, accepted, ended, joined, no_outputs
 from augury.engines.batch import COMPILED_FROM, prepare
 from augury.expr.columns import from_arrow
@@ -21,10 +22,22 @@ Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
+Before = Callable[[Ints], tuple[Runs, Ints, Ints]]
+"""Of rows that are the first ones of their keys: the runs that were there before them, and each one's slice."""
+
+
 class Whole:
     """All output events of a table, its events in stream order by key."""
 
-    def __init__(self, stepper: Stepper, table: pa.Table, *, fast: bool | None = None) -> None:
+    def __init__(
+        self,
+        stepper: Stepper,
+        table: pa.Table,
+        *,
+        fast: bool | None = None,
+        ids: Ints | None = None,
+        before: Before | None = None,
+    ) -> None:
         self.query = query = stepper.query
         large = table.num_rows >= COMPILED_FROM if fast is None else fast
         order, segments = ordered(table, query, fast=large)
@@ -42,22 +55,29 @@ class Whole:
         self.rows[place] = order
         self.times = np.where(place, times[np.maximum(self.rows, 0)], 0) if many else np.zeros(0, np.int64)
         none = np.full(many, -1, np.int64)
-        ver = np.where(place, -1, 0)
+        ver_lo, ver_hi = np.where(place, -1, 0), np.where(place, -1, 0)
+        begin = no_runs(query, stepper.options.extras)
+        self.lasts: Ints | None = None  # the last places of keys, where the next table goes on from
+        if before is not None and many:
+            begin, ver_lo[bases], ver_hi[bases] = before(order[starts])
+            self.lasts = np.append(bases[1:], many) - 1
+        self.front = len(begin)
+        self.ends: list[
+            tuple[Ints, Ints, Runs]
+        ] = []  # some of those places, how many runs each has, and they
         self.stretch = Stretch(
             rows=self.rows,
-            ids=np.arange(many),
+            ids=np.arange(many) if ids is None or not many else ids[np.maximum(self.rows, 0)],
             times=self.times,
             gap=gaps(table, query, self.rows),
-            ver_lo=ver,
-            ver_hi=ver.copy(),
+            ver_lo=ver_lo,
+            ver_hi=ver_hi,
             ref_lo=none,
             ref_hi=none,
             hard=np.zeros(many, np.uint8),
             todo=bases + 1,
         )
-        self.drive = stepper.drive(
-            table, times, self.stretch, no_runs(query, sequence=stepper.options.sequence), fast=fast
-        )
+        self.drive = stepper.drive(table, times, self.stretch, begin, fast=fast)
         self.done = 0
         self.found: list[Found] = []
 
@@ -74,8 +94,7 @@ class Whole:
         self._collect(at)
         s = self.stretch
         lo, hi = int(s.ver_lo[at - 1]), int(s.ver_hi[at - 1])
-        self.drive.forget(lo, hi)
-        s.ver_lo[at - 1], s.ver_hi[at - 1] = 0, hi - lo
+        s.ver_lo[at - 1], s.ver_hi[at - 1] = self.drive.forget(lo, hi, self.front)
 
     def _collect(self, upto: int) -> None:
         """The output events at the places that are done."""
@@ -91,6 +110,10 @@ class Whole:
             rows, ends = rows[good], final[which[good]]
             known = accepted(self.drive.runs(rows), ends, s.times[ends], query)
             self.found.append(known)
+        if self.lasts is not None:
+            last = self.lasts[(self.lasts >= places[0]) & (self.lasts < upto)] if len(places) else places
+            rows, _ = slices(s.ver_lo[last], s.ver_hi[last])
+            self.ends.append((last, s.ver_hi[last] - s.ver_lo[last], self.drive.runs(rows)))
         waits = [a.source for a in query.arcs if a.takes is Takes.WINDOW_END]
         if waits:
             self._collect_ended(places[~s.base[places]], waits, known)

@@ -157,3 +157,15 @@ def _compiled_source(source: str, function: str, names: tuple[tuple[str, Any], .
     for name, value in names:
         setattr(module, name, compiled(value))
     return _jitted(getattr(module, function))
+
+
+def compiled_module(
+    source: str, functions: Sequence[str], helpers: Mapping[str, Callable[..., Any]]
+) -> ModuleType:
+    """A source of several functions, all compiled; each calls only helpers and those before it."""
+    module = module_of(source)
+    for name, value in helpers.items():
+        setattr(module, name, compiled(value))
+    for name in functions:
+        setattr(module, name, _jitted(getattr(module, name)))
+    return module

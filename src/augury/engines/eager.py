@@ -45,7 +45,7 @@ Ints = npt.NDArray[np.int64]
 PAUSE = 1 << 20  # events between two looks at the world, at most
 PATIENCE = 0.2  # seconds between them, about: an interrupt is heard then
 PIECE = 1 << 20  # bound events in one piece of output
-PIECE_OF_FEW = 1 << 12  # … of an uncompiled evaluation, where a list of a million costs more than it saves
+PIECE_OF_FEW = 1 << 12  # … of few events, or uncompiled: there an array of a million costs more than it saves
 MAX_NODES = 200_000_000  # 3.2 GB of nodes, or of counts
 
 
@@ -104,17 +104,18 @@ class Evaluation(Events):
         self.hurries = fast is None and not self.fast and not profile
         query = plan.query
         columns = [self.derived(str(k)) for k in range(len(plan.split.columns))]
-        self.inputs = Inputs()
         self.nullable = [c.valid is not None for c in columns]
         left_to = plan.automaton.left_to
         self.below = absence.below(left_to(Absent.BOUNDS), query, self.batch, self.candidates)
         self.selects = plan.selects(output, shares=self.shares)
         self.options = replace(plan.options(output, shares=self.shares, profile=profile), keeps=keeps)
-        self.source = self._written(self.options, self.inputs)
+        self.source, self.inputs = self._source(self.options)
         if self.inputs.needs_python:  # what calls Python is Python, with its numbers
             self.fast = self.hurries = False
         elif fast is None and self.source.length >= (patience.TOO_LONG if profile else patience.LONG):
             self.fast, self.hurries = False, self.source.length < patience.TOO_LONG
+        if self.hurries and patience.is_due(self.source):
+            self.fast, self.hurries = True, False
         bound = self.inputs.bind(
             {str(k): (c, typed(e)) for k, (c, e) in enumerate(zip(columns, plan.split.columns, strict=True))}
         )
@@ -135,6 +136,14 @@ class Evaluation(Events):
         self.since = self.batch.segments[:-1]
         self.alive = np.ones(len(self.since), np.int64)
         self.begun = time.monotonic()
+
+    def _source(self, options: Options) -> tuple[Source, Inputs]:
+        """The kernel and what it reads besides events: written once for a plan and what may be null."""
+        asked = type(self), options, self.below is None, *self.nullable
+        if asked not in self.plan.sources:
+            inputs = Inputs()
+            self.plan.sources[asked] = self._written(options, inputs), inputs
+        return self.plan.sources[asked]
 
     def _written(self, options: Options, inputs: Inputs) -> Source:
         plan = self.plan
@@ -207,7 +216,7 @@ class Evaluation(Events):
         """Run the kernel to the end; after each stretch, how many results wait in the store to be read."""
         source = self.source
         if store.wide:  # the same kernel over the same columns, but for the words of its numbers
-            source = self._written(replace(self.options, wide=True), Inputs())
+            source, _ = self._source(replace(self.options, wide=True))
         kernel = self._kernel(source)
         runs_room = 64
         arrays = {a.name: self.array(a.dtype, runs_room) for a in source.arrays}
@@ -283,6 +292,11 @@ class Evaluation(Events):
         if self.hurries:
             patience.reconsider(time.monotonic() - self.begun, done, self.source)
 
+    def finished(self) -> None:
+        """All that was wanted has been told: what it says of evaluations to come."""
+        if self.fast or self.hurries:
+            patience.worked(self.source, time.monotonic() - self.begun, fast=self.fast)
+
     def live(self, control: Any) -> int:
         return sum(int(control[ctl.STATES + 3 * s]) for s in range(1, self.plan.automaton.final + 1))
 
@@ -317,7 +331,7 @@ class Evaluation(Events):
         store = GraphStore(self)
         walker = Walker(
             *(self, self.kleene, self.batch.lows, self.below),
-            room=PIECE if self.fast else PIECE_OF_FEW,
+            room=min(PIECE, max(PIECE_OF_FEW, 64 * len(self.batch))) if self.fast else PIECE_OF_FEW,
             most=self.most,
         )
         for count in self.drive(store):

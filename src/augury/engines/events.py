@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.automaton import Action
-from augury.engines import absence
+from augury.engines import absence, patience
 from augury.engines.batch import COMPILED_FROM, Batch, prepare
 from augury.engines.compiling import compiled
 from augury.engines.host import Host
@@ -58,7 +58,9 @@ class Events(Host):
         """The events by partition, each in stream order."""
         automaton = self.plan.automaton
         return prepare(
-            *(self.table, self.plan.query, automaton.partition), breaks=automaton.breaks, fast=self.fast
+            *(self.table, self.plan.query, automaton.partition),
+            breaks=automaton.breaks,
+            fast=self.fast or patience.is_warm(),
         )
 
     @cached_property

@@ -14,6 +14,7 @@ are events.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -21,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.automaton import Absent, Action
-from augury.engines import absence, eager
+from augury.engines import absence, eager, patience
 from augury.engines.absence import chosen_matches
 from augury.engines.buffers import Index, buffers_of, ends_of, index_of
 from augury.engines.choosing import estimates_of, sequence_of
@@ -72,8 +73,8 @@ class Evaluation(eager.Evaluation):
 
     # -------------------------------------------------------------- what the query asks
 
-    def _written(self, options: Options, inputs: Inputs) -> Source:
-        plan = self.plan
+    def _source(self, options: Options) -> tuple[Source, Inputs]:
+        """The kernel of the order that is given, or estimated from the events at hand."""
         if self.order is None and not self.tree:
             self.order = estimates_of(self, self.sequence, self.output).order
         if self.order is not None:
@@ -81,12 +82,17 @@ class Evaluation(eager.Evaluation):
             self.equal = tuple(e for e in self.equal if place(e.other) < place(e.slot))
         self.shape = Shape(
             order=self.order,
-            counting=options.counting and not asked_of_matches(plan),
+            counting=options.counting and not asked_of_matches(self.plan),
             bounded=self.below is not None,
             gaps=bool(self._gaps()),
             profile=options.profile,
         )
-        return lazy_source(plan.automaton, self.joins, self.equal, self.nullable, inputs, self.shape)
+        asked = self.shape, *self.nullable
+        if asked not in self.plan.sources:
+            inputs = Inputs()
+            given = (self.plan.automaton, self.joins, self.equal, self.nullable)
+            self.plan.sources[asked] = lazy_source(*given, inputs, self.shape), inputs
+        return self.plan.sources[asked]
 
     def _masks(self) -> list[npt.NDArray[Any]]:
         return [mask.copy() for mask in self.begins_of]
@@ -251,6 +257,7 @@ class Evaluation(eager.Evaluation):
                 raise LimitError(self._too_many(control, int(own[0][int(own[ARRAYS.index("slot_at")][1])])))
             if why == ctl.RUNS_FULL:
                 held = self.longer(held, "i4", 2 * len(held))
+        patience.worked(source, time.monotonic() - self.begun, fast=self.fast)
         self.measures.run_evaluations = int(control[ctl.EVALUATIONS])
         self.measures.peak_runs = int(control[ctl.PEAK]) + (1 if control[ctl.BEGUN] else 0)
         self.measures.runs_begun = int(control[ctl.BEGUN])

@@ -6,13 +6,17 @@ Resolved: the same with types                                              the p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from augury.automaton import Absent, Automaton, lower
-from augury.engines.generated import Options
+from augury.engines.generated import Options, Source
 from augury.plan.registers import Registers, allocate
 from augury.plan.split import Split, split
 from augury.resolve import Placed, Resolved
+
+if TYPE_CHECKING:
+    from augury.expr.inputs import Inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,10 @@ class Plan(Outline):
     """Everything about a query that does not depend on the events."""
 
     query: Resolved
+    # The kernels that were written of it, each with what it reads besides events: by what of a kernel is chosen late.
+    sources: dict[tuple[Any, ...], tuple[Source, Inputs]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     def options(self, output: str, *, shares: bool = True, profile: bool = False) -> Options:
         """What of the kernel an output asks for."""

@@ -198,6 +198,11 @@ def encoded(value: Any) -> Any:
     return value
 
 
+def decoded_value(value: Any) -> Any:
+    """A parameter's value, which may be a list of values."""
+    return [decoded(v) for v in value] if isinstance(value, list) else decoded(value)
+
+
 def decoded(value: Any) -> Any:
     if isinstance(value, list):
         raise QueryError("this JSON holds no query: a parameter is a list of lists")

@@ -54,9 +54,14 @@ def parse(text: str, params: Mapping[str, Any] | None = None) -> Pattern:
 def parse_expression(text: str, params: Mapping[str, Any] | None = None) -> Expr:
     """An expression by itself, as the other languages write them."""
     with locating(text):
-        expr = _parse(text, "expression")
-        refuse_deep(expr)
-        return bound([expr], params or {})[0]
+        return bound([parse_raw(text)], params or {})[0]
+
+
+def parse_raw(text: str) -> Expr:
+    """The same with parameters that are not bound yet."""
+    expr: Expr = _parse(text, "expression")
+    refuse_deep(expr)
+    return expr
 
 
 # ------------------------------------------------------------------ from clauses to a Pattern

@@ -125,6 +125,7 @@ UNCERTAIN = (
 
 # Plans of other languages, and what they are for.
 ELSEWHERE = {
+    "unshared": "sets of queries and CESAR expressions: each query by itself",
     **{e.plan: f"imprecise times, time=(lower, upper): {e.how}" for e in UNCERTAIN},
     "can": "automata: each subsequence's configurations are embedded in one run",
     "restart": "automata in a matcher: what is kept is computed anew when an arc changes",

@@ -106,6 +106,13 @@ class Automata:
         numbers = "" if self.query.sequence is None else f" OR {named(self.query.sequence)} IS NULL"
         return bad_times(self.roles, named) + numbers
 
+    def lags(self) -> dict[str, int | None]:
+        """What comes later is valid from the frontier or later, unless numbers and not times give the order."""
+        return {"valid_from": None if self.query.sequence is not None else 0}
+
+    def unending(self) -> str | None:
+        return None
+
     def condition(self, named: Callable[[str], str]) -> str | None:
         del named
         return None  # every event counts: subsequences have no gaps
@@ -229,11 +236,12 @@ def lifetime_type(query: Ready, schema: pa.Schema) -> pa.DataType:
     return stored
 
 
-def stepper_of(query: Ready, options: Options, *, profile: bool = False) -> Stepper:
+def stepper_of(query: Ready, options: Options, *, profile: bool = False, lists: bool = False) -> Stepper:
     kernel = KernelOptions(
         query.window,
         sequence=query.sequence is not None,
         profile=profile,
+        lists=lists,
         embedded=options.plan == "can",
     )
     return Stepper(query, kernel, max_runs=options.most_runs)

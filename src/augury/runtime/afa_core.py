@@ -19,7 +19,7 @@ from augury.engines.afa_history import Changes, History
 from augury.engines.afa_pool import KEPT, Kept
 from augury.expr.columns import Column, to_arrow
 from augury.expr.physical import from_arrow
-from augury.expr.types import INT64_MIN
+from augury.expr.types import INT64_MAX, INT64_MIN
 from augury.match.gather import rows_of_table
 from augury.plan.slots import Slots
 from augury.runtime.changes import INSERT, RETRACT, with_op
@@ -44,7 +44,7 @@ class AutomatonCore:
 
         self.program = program
         self.reads = pa.schema([program.given.field(n) for n in program.reads])
-        stepper = stepper_of(program.query, program.options)
+        stepper = stepper_of(program.query, program.options, lists=program.options.events)
         self.history = History(
             stepper,
             self.reads,
@@ -62,7 +62,7 @@ class AutomatonCore:
     # -------------------------------------------------------------- events
 
     def step(self, new: pa.Table, frontier: int | None) -> list[pa.Table]:
-        found = self._told(*self.history.change(new)) if new.num_rows else []
+        found = self._changed(new, frontier) if new.num_rows else []
         known = self.history.frontier
         if frontier is None or (frontier > INT64_MIN and (known is None or frontier > known)):
             found += self._told(None, self.history.window_ends(frontier))
@@ -70,6 +70,14 @@ class AutomatonCore:
                 self.history.forget(frontier)
                 self._discard(frontier)
         return found
+
+    def _changed(self, new: pa.Table, frontier: int | None) -> list[pa.Table]:
+        history = self.history
+        if history.follows and (
+            frontier is None or int(history.times(new, self.program.clock).max()) < frontier
+        ):
+            return self._told(None, history.follow(new))
+        return self._told(*history.change(new))
 
     def knows(self, events: pa.Table) -> Mask:
         return ~self._chosen(events)[1]
@@ -174,6 +182,14 @@ class AutomatonCore:
             changes.found, self.history.keys, changes.key, self.query, self.program.gives, changes.lists
         )
 
+    @property
+    def due(self) -> int:
+        """The next frontier, whichever it is: what ends with its window or is forgotten then is not known before."""
+        h = self.history
+        if not (h.live_runs or len(h.kept) or len(h.archived)):
+            return INT64_MAX
+        return INT64_MIN if h.frontier is None else int(h.frontier) + 1
+
     def stats(self) -> dict[str, int]:
         h = self.history
         nodes = h.nodes
@@ -237,7 +253,7 @@ class AutomatonCore:
         h.table = read_events(sections["events"], self.reads)
         h.kept = _kept(sections["kept"])
         runs = read_events(sections["pool"], _pool_schema(self.query, h))
-        h.pool.append(_runs_of(runs, self.query, h.sequence is not None))
+        h.pool.append(_runs_of(runs, self.query, h.pool.extras))
         numbers = np.frombuffer(sections["bases"], "<i8").astype(np.int64).reshape(1 + len(_BASES), -1)
         h.names = numbers[0]
         h.by_name = {int(word): n for n, word in enumerate(h.names)}
@@ -280,18 +296,17 @@ def _pool_schema(query: Ready, history: History) -> pa.Schema:
 
 
 def _table_of(runs: Runs, query: Ready) -> pa.Table:
-    own = [runs.id, runs.first, runs.state, *([] if runs.last is None else [runs.last])]
-    names = ["id", "first", "state", *([] if runs.last is None else ["last"])]
-    arrays = [pa.array(a) for a in own]
+    own = {"id": runs.id, "first": runs.first, "state": runs.state, **runs.extras}
+    arrays = [pa.array(a) for a in own.values()]
     arrays += [to_arrow(c, r.type) for c, r in zip(runs.registers, query.registers, strict=True)]
-    return pa.Table.from_arrays(arrays, names=[*names, *(f"r{n}" for n in range(len(query.registers)))])
+    return pa.Table.from_arrays(arrays, names=[*own, *(f"r{n}" for n in range(len(query.registers)))])
 
 
-def _runs_of(table: pa.Table, query: Ready, sequence: bool) -> Runs:
+def _runs_of(table: pa.Table, query: Ready, extras: Sequence[str]) -> Runs:
     def ints(name: str) -> Ints:
         return np.asarray(table.column(name).to_numpy()).astype(np.int64)
 
     registers: list[Column] = [
         from_arrow(table.column(f"r{n}"), r.type) for n, r in enumerate(query.registers)
     ]
-    return Runs(ints("id"), ints("first"), ints("state"), ints("last") if sequence else None, registers)
+    return Runs(ints("id"), ints("first"), ints("state"), {n: ints(n) for n in extras}, registers)

@@ -91,6 +91,7 @@ class Engine:
             evaluation = make(fast=True)
             made = into(evaluation)
         self.measures.add(evaluation.measures)
+        evaluation.finished()
         return made
 
     def _evaluation(

@@ -99,8 +99,11 @@ class Matcher:
 
     def advance(self, t: Any) -> pa.Table:
         """No event before `t` comes any more: the matches that are certain now."""
+        return self.advance_to(self._instant(t))
+
+    def advance_to(self, frontier: int) -> pa.Table:
+        """`advance`, by the instant itself, which may lie beyond what the time column holds."""
         self._check_open()
-        frontier = self._instant(t)
         if self.frontier is not None and frontier <= self.frontier:
             return self._changes([])
         self.frontier = frontier
@@ -120,6 +123,17 @@ class Matcher:
         known, sections = self.core.pack()
         header = {"query": self.program.name, "frontier": self.frontier, **known, "counts": self.counts}
         return pack(header, [written_events(self.waiting, self.reads), *sections])
+
+    @property
+    def due(self) -> int | None:
+        """The first instant at which a punctuation makes something known or forgotten, though no event comes.
+
+        None: none does. What comes before it may be left out.
+        """
+        ahead = self.ahead or 0  # what is released at once does not wait
+        waiting = [int(self._times(table).min()) - ahead + 1 for table in self.waiting if table.num_rows]
+        first = min([*waiting, self.core.due])
+        return None if first >= INT64_MAX else first
 
     @property
     def stats(self) -> dict[str, int]:

@@ -56,6 +56,10 @@ class Core(Protocol):
     def step(self, new: pa.Table, frontier: int | None) -> list[pa.Table]:
         """New events, and no other will come before the frontier; None: none will come at all."""
 
+    @property
+    def due(self) -> int:
+        """The first frontier at which a step without events would find or forget something; INT64_MAX: at none."""
+
     def stats(self) -> dict[str, int]:
         """What is kept: live_runs, nodes, buffered_events, bytes and more."""
 
@@ -120,6 +124,14 @@ class Program(Protocol):
 
     def bad_rows(self, named: Callable[[str], str]) -> str:
         """The same as SQL that is never null."""
+
+    def lags(self) -> dict[str, int | None]:
+        """The result's columns of times: by how many instants they may lie before the frontier in rows that are still to
+        be reported, each when it is certain; None: nobody knows.
+        """
+
+    def unending(self) -> str | None:
+        """What makes all rows wait for the end of the stream; None where they are certain before."""
 
     def condition(self, named: Callable[[str], str]) -> str | None:
         """SQL that is true of every row that can count; None where that may be any row."""

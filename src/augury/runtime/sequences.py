@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from augury.errors import QueryError
 from augury.expr.functions import UserFunction, called
+from augury.expr.tree import Attr
 from augury.match import compressed
 from augury.match.identity import parameters
 from augury.pattern import Pattern, Strategy, text_of_pattern
@@ -17,6 +18,7 @@ from augury.plan.choice import AUTO, UNCERTAIN, check_covered, choose
 from augury.resolve import Resolved, output_schema, resolve
 from augury.runtime.by_definition import Definition
 from augury.runtime.by_engine import Engine, How
+from augury.runtime.certainty import certainty
 from augury.runtime.options import Options
 from augury.runtime.program import Fault, bad_times, faults_of_time
 from augury.runtime.slices import Cutting, cutting, partition_columns
@@ -25,6 +27,7 @@ from augury.schema import Columns, Roles, roles_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from augury.runtime.early import Early
     from augury.runtime.steps import Steps
 
 
@@ -83,6 +86,28 @@ class Sequences:
     def bad_rows(self, named: Callable[[str], str]) -> str:
         return bad_times(self.roles, named)
 
+    def lags(self) -> dict[str, int | None]:
+        """Of a match that is not certain yet the last event, and the others, are at most so long ago."""
+        known = certainty(self.query, self.options.output)
+        within = None
+        if known.window is not None and known.delay is not None:
+            within = known.delay if known.by_first else known.delay + known.window
+        found = {"match_end": known.delay, "match_start": within}
+        for item in self.query.items or ():
+            if isinstance(item.expr, Attr) and item.expr.name == self.clock and item.name is not None:
+                found[item.name] = within
+        time = self.given.field(self.clock).type
+        return {
+            field.name: found[field.name]
+            for field in self.gives
+            if field.name in found and field.type == time
+        }
+
+    def unending(self) -> str | None:
+        """Without WITHIN a longer match may always come."""
+        known = certainty(self.query, self.options.output)
+        return None if known.delay is not None else f'output="{self.options.output}" without WITHIN'
+
     def condition(self, named: Callable[[str], str]) -> str | None:
         """The rows that a component could bind or mean, and that are in some partition."""
         from augury.runtime.spark_filter import needed
@@ -102,14 +127,18 @@ class Sequences:
         how = How(plan, self.order, options.plan == AUTO, max_runs=options.most_runs, profile=profile)
         return Engine(self.query, self.gives, options.output, how, match_id=options.match_id)
 
-    def core(self, *, speculates: bool = False) -> Steps:
+    def core(self, *, speculates: bool = False) -> Steps | Early:
+        if speculates:
+            from augury.runtime.early import Early
+
+            if self.options.output == "compressed":
+                raise QueryError(
+                    'output="compressed" gives matches that are certain',
+                    hint="leave speculate out, or list them",
+                )
+            return Early(self)
         from augury.runtime.steps import Steps
 
-        if speculates:
-            raise QueryError(
-                "SASE+ queries report a match only when it is certain",
-                hint="leave speculate out, or write speculate=0",
-            )
         return Steps(self)
 
 

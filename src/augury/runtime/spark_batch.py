@@ -35,18 +35,15 @@ _observed: WeakKeyDictionary[DataFrame, Any] = WeakKeyDictionary()
 def match_frame(program_of: ProgramOf, df: DataFrame, options: Options) -> DataFrame:
     """The result of a query over a DataFrame, as a DataFrame that has not been computed yet."""
     if df.isStreaming:
-        raise QueryError(
-            "this DataFrame is a stream, and queries have no engine for streams yet",
-            hint="match what has been stored: spark.read instead of spark.readStream",
-        )
+        from augury.runtime.spark_stream import match_stream
+
+        return match_stream(program_of, df, options)
     schema = arrow_schema(df.schema)
     program = program_of(schema, options)
     _check_readable(program, schema, df)
     reads = pa.schema([schema.field(name) for name in program.reads])
     names = {name: f"c{place}" for place, name in enumerate(schema.names)}
-    rows = df.toDF(*names.values()).selectExpr(
-        *(_plain(names[n], df.schema[n].dataType) for n in reads.names)
-    )
+    rows = df.toDF(*names.values()).selectExpr(*(plain(names[n], df.schema[n].dataType) for n in reads.names))
     rows, observed = _that_count(rows, program, names.__getitem__)
     rows, groups = _laid_out(rows, program, names, reads)
     result = rows.mapInArrow(Task(program, reads, groups), spark_schema(program.gives))
@@ -98,7 +95,7 @@ def _check_readable(query: Program, schema: pa.Schema, df: DataFrame) -> None:
             )
 
 
-def _plain(name: str, type_: Any) -> str:
+def plain(name: str, type_: Any) -> str:
     """A column as it is; a string with a collation of its own is compared sign by sign here."""
     if type_.typeName() == "string" and type_.simpleString() != "string":
         return f"cast({name} AS string) AS {name}"

@@ -51,7 +51,7 @@ def needed(query: Resolved, named: Named) -> str | None:
 def _of_type(query: Resolved, type_: str, asked: list[str], named: Named) -> str | None:
     parts = []
     if query.roles.type is not None:
-        parts.append(f"{named(query.roles.type)} = {_text(type_)}")
+        parts.append(f"{named(query.roles.type)} = {text_literal(type_)}")
     if all(asked):
         parts.append("(" + " OR ".join(f"({a})" for a in dict.fromkeys(asked)) + ")")
     return " AND ".join(parts) or None
@@ -112,7 +112,7 @@ def _constant(expr: Expr, column: Type) -> str | None:
     value: Any = expr.value
     match column.kind:
         case Kind.STRING:
-            return _text(value)
+            return text_literal(value)
         case Kind.BOOL:
             return "true" if value else "false"
         case Kind.INT:
@@ -126,6 +126,6 @@ def _constant(expr: Expr, column: Type) -> str | None:
     return None
 
 
-def _text(value: str) -> str:
+def text_literal(value: str) -> str:
     """A string whatever its signs, and whatever the session makes of a backslash."""
     return f"cast(X'{value.encode().hex()}' AS string)"

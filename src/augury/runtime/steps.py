@@ -16,11 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from augury.engines import selection
-from augury.engines.batch import dense
+from augury.engines.batch import COMPILED_FROM, dense
 from augury.engines.eager import ALWAYS, Evaluation, Share
+from augury.engines.patience import is_warm
 from augury.expr.columns import from_arrow
 from augury.expr.types import INT64_MAX, INT64_MIN
-from augury.match.gather import rows_of_table
+from augury.match.gather import no_rows, rows_of_table
 from augury.match.identity import value_digests
 from augury.pattern import Component, Strategy
 from augury.resolve import Resolved
@@ -28,6 +29,7 @@ from augury.runtime.by_engine import Engine
 from augury.runtime.certainty import BEFORE_ALL, certainty
 from augury.runtime.changes import inserts
 from augury.runtime.kept import NEVER, Kept
+from augury.runtime.room import Room
 from augury.runtime.slices import breaks
 from augury.runtime.state import read_events, written_events
 
@@ -74,6 +76,25 @@ class Steps:
             self.kept.drop_expired(frontier)
         return inserts(found)
 
+    def look(self, new: pa.Table) -> pa.Table:
+        """What would be reported if the stream ended with these events. Nothing changes."""
+        slots, place = self._slots(new)
+        if not len(slots):
+            return no_rows(self.program.gives)
+        settled = self.certainty.settled(None)
+        if isinstance(self.engine, Engine):
+            found = self._evaluated(new, slots, place, None, settled)
+        else:
+            whole = self.engine.whole(pa.concat_tables([self.kept.taken_out(slots)[0], new]))
+            found = _in_share(whole, self.certainty.share(self.done, settled), self.query)
+        self.kept.forget_empty(slots)
+        return found
+
+    @property
+    def due(self) -> int:
+        """The first frontier at which something is certain or forgotten though no event comes."""
+        return self.kept.next
+
     def stats(self) -> dict[str, int]:
         """What is kept."""
         measures = self.engine.measures
@@ -95,7 +116,7 @@ class Steps:
         sections = [
             written_events(kept.pool, self.reads),
             np.packbits(barred).tobytes(),
-            kept.name_of[slots].tobytes(),
+            np.ascontiguousarray(kept.names.of_slot[:, slots].T).astype("<u8").tobytes(),
             *(getattr(kept, field)[slots].astype("<i8").tobytes() for field in _BY_SLOT),
         ]
         return {"done": self.done, "kept": kept.live}, sections
@@ -123,11 +144,16 @@ class Steps:
         if not self.columns:
             return self.kept.slots_of(np.zeros((2, 1), np.uint64)), np.zeros(new.num_rows, np.int64)
         lanes = value_digests(new, self.columns, self.query.columns.types)
-        place, many = dense(lanes[0].view(np.int64) ^ lanes[1].view(np.int64), fast=new.num_rows >= 100_000)
-        one = np.empty(many, np.int64)
+        fast = new.num_rows >= COMPILED_FROM or is_warm()
+        place, many = dense(lanes[0].view(np.int64) ^ lanes[1].view(np.int64), fast=fast)
+        one = np.full(many, -1)
         one[place] = np.arange(len(place))
-        used = np.unique(place) if many > len(place) else np.arange(many)
-        return self.kept.slots_of(lanes[:, one[used]]), np.searchsorted(used, place)
+        used = np.flatnonzero(one >= 0)
+        if len(used) < many:
+            number = np.empty(many, np.int64)
+            number[used] = np.arange(len(used))
+            place = number[place]
+        return self.kept.slots_of(lanes[:, one[used]]), place
 
     def _evaluated(
         self, new: pa.Table, slots: Ints, place: Ints, frontier: int | None, settled: int
@@ -144,6 +170,8 @@ class Steps:
             everything = np.ones(table.num_rows, np.bool_)
             self._put(table, slots, place, everything, ~everything, np.zeros(len(slots), np.int64), done)
             return found
+
+        engine.room = Room()  # what earlier steps gave is not kept here
 
         def result(evaluation: Evaluation) -> pa.Table:
             used = None

@@ -119,6 +119,18 @@ class Uncertain:
         ]
         return f"{bad} OR ({pmf} IS NOT NULL AND coalesce({' OR '.join(wrong)}, true))"
 
+    def lags(self) -> dict[str, int | None]:
+        """A row waits until what could spoil it has happened: as long as intervals are, which no query says."""
+        return {name: None for name in (START, END) if name in self.gives.names}
+
+    def unending(self) -> str | None:
+        """Which rows are the most confident ones is known at the end alone."""
+        return (
+            None
+            if self.question.of.top is None
+            else f"top={self.question.of.top} chooses among all rows of a key"
+        )
+
     def condition(self, named: Callable[[str], str]) -> str | None:
         """The rows that a component could bind, and that are in some partition."""
         from augury.runtime.spark_filter import needed

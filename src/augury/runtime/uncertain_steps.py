@@ -19,6 +19,8 @@ import pyarrow as pa
 
 from augury.engines.imprecise.events import Events
 from augury.engines.imprecise.search import Found
+from augury.expr.columns import from_arrow
+from augury.expr.types import INT64_MAX
 from augury.match.gather import no_rows, rows_of_table
 from augury.runtime.changes import inserts
 from augury.runtime.state import read_events, written_events
@@ -98,6 +100,19 @@ class UncertainSteps:
             np.minimum.at(earliest, group[late], lower[late])
         needed: Mask = useful & (upper > earliest[group] - question.window)
         return needed
+
+    @property
+    def due(self) -> int:
+        """When the next interval ends; when all have, the frontier from which nothing needs them."""
+        if not self.kept.num_rows or self.program.question.of.top is not None:
+            return INT64_MAX
+        name = self.program.question.of.upper
+        upper = from_arrow(self.kept.column(name), self.program.columns.types[name]).values
+        coming = upper[upper >= self.done]
+        if len(coming):
+            return min(int(coming.min()) + 1, INT64_MAX)
+        window = self.program.question.window
+        return INT64_MAX if window < 0 else min(int(upper.max()) + window, INT64_MAX)
 
     def stats(self) -> dict[str, int]:
         """What is kept."""
