@@ -1,4 +1,4 @@
-"""Measure and record: `python -m bench [--quick] [--only NAME ...] [--out FILE] [--against FILE]`."""
+"""Measure and record: `python -m bench [--quick] [--only NAME ...] [--out FILE] [--add] [--against FILE]`."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ def main() -> int:
         help="what has NAME in its name, such as paper or flink; may be repeated",
     )
     add("--out", type=Path, help="where the records go (default: bench/records/<commit>[-quick].json)")
+    add(
+        "--add",
+        action="store_true",
+        help="keep the records that the file has: these join them, and replace what has their names",
+    )
     add("--against", type=Path, help="older records: shows how many times as fast this run is")
     add("--list", action="store_true", help="the names of what is measured, and nothing else")
     told = parser.parse_args()
@@ -35,12 +40,20 @@ def main() -> int:
     if not chosen:
         print(f"nothing is named like {' or '.join(told.only)}; --list shows all", file=sys.stderr)
         return 2
-    before = records.read(told.against) if told.against else {}
+    before = records.by_workload(told.against) if told.against else {}
+    out = told.out or records.default_path(records.machine(), quick=told.quick)
+    kept = records.Kept([], [], told.quick)
+    if told.add and out.exists():
+        kept = records.read(out)
+        if kept.quick != told.quick:
+            print(
+                f"{out} has {'quick' if kept.quick else 'full'} records, and these are not", file=sys.stderr
+            )
+            return 2
     runner.use_one_core()
     machine = records.machine()
     print(records.heading(machine))
     done: list[Record] = []
-    out = told.out or records.default_path(machine, quick=told.quick)
     try:
         for _, measured in chosen:
             found = measured()
@@ -51,7 +64,7 @@ def main() -> int:
         for record in runner.ratios(done):
             done.append(record)
             print(records.line(record, before.get(record["workload"])))
-        records.write(out, machine, done, quick=told.quick)
+        records.write(out, kept.with_run(machine, done))
         print(f"{len(done)} records in {out}")
     return 0
 

@@ -1,5 +1,8 @@
 """Our own Spark runtime, against itself: what the query costs beside the pipeline it is in, many keys, cores, skew.
 
+`clicks/read` is the pipeline of `clicks/match` with a function that takes what it is given and looks at nothing; `clicks/sorted` is
+what one would write by hand in its place: rows that Spark partitions and sorts, and the same function.
+
 Each measurement is a Spark of its own in a process of its own, with as many cores as it says: parquet in and out, one
 run after a warm-up on a tenth. `python -m bench.on_spark NAME` is such a process; it prints a JSON object.
 """
@@ -16,7 +19,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +32,10 @@ from bench.growing import Record
 from bench.runner import all_cores
 from bench.workloads import ABC, FUNNEL, SHORT, letters
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ROW_GROUP = 1 << 17  # rows: Spark reads a file in parallel by its row groups
 ROOT = Path(__file__).resolve().parents[1]
 KEYED = {"time": "ts", "type": "kind", "key": "user"}
 
@@ -45,6 +52,7 @@ class Case:
     output: str = "all"
     cores: int = 2
     reads_only: bool = False  # the same pipeline, with a function in it that looks at nothing
+    sorted: bool = False  # … and Spark's own partitioning and sorting in the place of ours
     over: str | None = None
     at_most: float | None = None  # seconds per event over those of the other; what must be reached
 
@@ -57,6 +65,7 @@ def cases(*, quick: bool = False) -> list[Case]:
     many = f"{FUNNEL} RETURN a.ts, b.ts, c.ts"
     return [
         Case("clicks/read", 5_000_000 // scale, funnel, SHORT, KEYED, reads_only=True),
+        Case("clicks/sorted", 5_000_000 // scale, funnel, SHORT, KEYED, reads_only=True, sorted=True),
         Case("clicks/match", 5_000_000 // scale, funnel, SHORT, KEYED, over="clicks/read", at_most=1 / 0.7),
         Case("keys/10000", 10_000_000 // scale, functools.partial(tens, keys=10_000), many, KEYED),
         Case(
@@ -146,6 +155,18 @@ def _run(case: Case) -> Record:
                 pass
             yield from ()
 
+    def none(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            pass
+        yield from ()
+
+    def asked(df: DataFrame) -> DataFrame:
+        if case.sorted:
+            key, time_ = case.roles["key"], case.roles["time"]
+            return df.repartition(key).sortWithinPartitions(key, time_).mapInArrow(none, "nothing long")
+        matched: DataFrame = query.match(df, output=case.output, **case.roles)
+        return matched
+
     query = ag.sase(case.text)
     spark = ag.spark.session(cores=case.cores)
     table = case.data(case.rows)
@@ -157,12 +178,10 @@ def _run(case: Case) -> Record:
         seconds = 0.0
         for rows in (case.rows // 10, case.rows):
             given = folder / f"{rows}.parquet"
-            pyarrow.parquet.write_table(table.slice(0, rows), given)
+            pyarrow.parquet.write_table(table.slice(0, rows), given, row_group_size=ROW_GROUP)
             shutil.rmtree(out, ignore_errors=True)
             begun = time.perf_counter()
-            query.match(spark.read.parquet(str(given)), output=case.output, **case.roles).write.parquet(
-                str(out)
-            )
+            asked(spark.read.parquet(str(given))).write.parquet(str(out))
             seconds = time.perf_counter() - begun
         found = pyarrow.dataset.dataset(out, format="parquet").count_rows() if not case.reads_only else 0
         spark.stop()

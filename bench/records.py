@@ -1,4 +1,8 @@
-"""Records as JSON, with the machine that they were made on, and as a table to look at."""
+"""Records as JSON, each with the run that it was made in, and as a table to look at.
+
+A run is a machine at a commit. A file may hold records of several: what is measured later is added to what is there,
+and takes the place of what has its name.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import os
 import platform
 import shutil
 import subprocess
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -35,6 +40,9 @@ def machine() -> Record:
         **versions,
         "commit": _git("rev-parse", "--short=12", "HEAD"),
         "changed": bool(_git("status", "--porcelain", "--untracked-files=no")),
+        "load": round(os.getloadavg()[0], 1)
+        if hasattr(os, "getloadavg")
+        else None,  # of others, before it began
     }
 
 
@@ -76,19 +84,48 @@ def default_path(machine: Record, *, quick: bool) -> Path:
     return ROOT / "bench" / "records" / f"{name}{'-quick' if quick else ''}.json"
 
 
-def write(path: Path, machine: Record, done: list[Record], *, quick: bool) -> None:
+@dataclass(frozen=True)
+class Kept:
+    """Records, and the runs that made them: each record has the number of its own."""
+
+    runs: list[Record]
+    records: list[Record]
+    quick: bool
+
+    def with_run(self, machine: Record, done: list[Record]) -> Kept:
+        """The same and a run's records, which take the places of older ones; a ratio goes with what it compares."""
+        new = {record["workload"] for record in done}
+        left = [r for r in self.records if r["workload"] not in new and not _compares(r, new)]
+        runs = [*self.runs, machine]
+        kept = [*left, *({**record, "run": len(runs) - 1} for record in done)]
+        used = sorted({record["run"] for record in kept})
+        kept = [{**record, "run": used.index(record["run"])} for record in kept]
+        return Kept([runs[k] for k in used], kept, self.quick)
+
+
+def _compares(record: Record, new: set[str]) -> bool:
+    return not new.isdisjoint(record["workload"].split(" over ")) and " over " in record["workload"]
+
+
+def write(path: Path, kept: Kept) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    rows = ",\n".join(f"    {json.dumps(record)}" for record in done)
-    head = json.dumps(machine, indent=2).replace("\n", "\n  ")
+    rows, runs = (
+        ",\n".join(f"    {json.dumps(each)}" for each in listed) for listed in (kept.records, kept.runs)
+    )
     path.write_text(
-        f'{{\n  "machine": {head},\n  "quick": {json.dumps(quick)},\n  "records": [\n{rows}\n  ]\n}}\n',
+        f'{{\n  "runs": [\n{runs}\n  ],\n  "quick": {json.dumps(kept.quick)},\n  "records": [\n{rows}\n  ]\n}}\n',
         encoding="utf-8",
     )
 
 
-def read(path: Path) -> dict[str, Record]:
-    """Older records by workload."""
-    return {r["workload"]: r for r in json.loads(path.read_text(encoding="utf-8"))["records"]}
+def read(path: Path) -> Kept:
+    told = json.loads(path.read_text(encoding="utf-8"))
+    return Kept(told["runs"], told["records"], told["quick"])
+
+
+def by_workload(path: Path) -> dict[str, Record]:
+    """Older records by what they measured."""
+    return {r["workload"]: r for r in read(path).records}
 
 
 # ------------------------------------------------------------------ to look at

@@ -40,7 +40,7 @@ class Records:
     """Records as they were read, and what the pages ask of them."""
 
     def __init__(self, told: Record) -> None:
-        self.machine: Record = told["machine"]
+        self.runs: list[Record] = told["runs"]
         self.quick = bool(told["quick"])
         self.all: list[Record] = told["records"]
         self.by_name = {r["workload"]: r for r in self.all}
@@ -51,6 +51,15 @@ class Records:
 
     def of(self, question: str, system: str) -> Record | None:
         return self.by_name.get(f"peers/{question}/{system.replace(' ', '-')}")
+
+    @property
+    def torn(self) -> list[str]:
+        """Questions whose systems were not all measured in one run."""
+        runs: dict[str, set[int]] = {}
+        for r in self.all:
+            if "question" in r:
+                runs.setdefault(r["question"], set()).add(r["run"])
+        return [question for question, those in runs.items() if len(those) > 1]
 
     @property
     def skipped(self) -> list[Record]:
@@ -114,12 +123,33 @@ def on_spark(records: Records) -> str:
     )
 
 
-def how(machine: Record) -> str:
-    memory = f", {machine['memory_gb']} GB of memory" if machine.get("memory_gb") else ""
-    names = ("python", "numba", "numpy", "pyarrow", "pyspark", "java")
-    versions = ", ".join(f"{'Python' if n == 'python' else n} {machine[n]}" for n in names if n in machine)
-    changed = " and changes to it" if machine["changed"] else ""
-    return f"{machine['cpu']}, {machine['cores']} cores{memory}; {machine['system']}; {versions}; commit {machine['commit']}{changed}"
+def how(runs: Sequence[Record]) -> str:
+    """The machine, what ran on it, and at which commits; each machine once."""
+    commits: dict[str, dict[str, None]] = {}
+    for run in runs:
+        memory = f", {run['memory_gb']} GB of memory" if run.get("memory_gb") else ""
+        names = ("python", "numba", "numpy", "pyarrow", "pyspark", "java")
+        versions = ", ".join(f"{'Python' if n == 'python' else n} {run[n]}" for n in names if n in run)
+        machine = f"{run['cpu']}, {run['cores']} cores{memory}; {run['system']}; {versions}"
+        commits.setdefault(machine, {})[
+            f"{run['commit']}{' and changes to it' if run['changed'] else ''}"
+        ] = None
+    return "; and ".join(
+        f"{machine}; {'commit' if len(those) == 1 else 'commits'} {', '.join(those)}"
+        for machine, those in commits.items()
+    )
+
+
+def when(records: Records) -> str:
+    """In one run or in several, and what else the machine did."""
+    runs = "in one run" if len(records.runs) == 1 else f"in {len(records.runs)} runs"
+    together = ""
+    if len(records.runs) > 1:
+        torn = " but for " + ", ".join(f"`{q}`" for q in records.torn) if records.torn else ""
+        together = f", each question's systems in one{torn}"
+    loads = [run["load"] for run in records.runs if run.get("load") is not None]
+    load = f" Before a run began the machine's load was {max(loads):g} at most." if loads else ""
+    return f"{runs} of `sh dev bench{' --quick' if records.quick else ''}`{together}.{load}"
 
 
 def asked(records: Records) -> str:
@@ -219,7 +249,9 @@ def own_figures(records: Records) -> str:
     """What the engine's own workloads reached, and what they must."""
     rows = []
     for r in records.all:
-        if r["workload"].startswith(("paper/", "peers/")) or ("goal" not in r and "seconds" not in r):
+        if r["workload"].startswith(("paper/", "peers/", "uncertain/")) or (
+            "goal" not in r and "seconds" not in r
+        ):
             continue
         reached = "" if "reached" not in r else "yes" if r["reached"] else "no"
         rate_of = rate(r["events_per_second"]) if "events_per_second" in r else ""
@@ -258,11 +290,11 @@ def page(records: Records) -> str:
         ),
         (
             f"Events a second, and in brackets how many times as long as Augury in process a system takes for an event. "
-            f"The same streams and questions, in one run of `sh dev bench{' --quick' if records.quick else ''}`."
+            f"The same streams and questions, {when(records)}"
         ),
         side_by_side(records),
         on_spark(records),
-        f"Measured on: {how(records.machine)}.",
+        f"Measured on: {how(records.runs)}.",
         "## How to read this",
         (
             "- *Augury in process* and *NumPy by hand* run on one core, over a table in memory; the best of several calls.\n"

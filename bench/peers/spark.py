@@ -21,6 +21,7 @@ import pyarrow.parquet
 
 import augury as ag
 from bench.growing import Record, bounded, part
+from bench.on_spark import ROW_GROUP
 from bench.questions import HOUR, Question
 from bench.runner import all_cores
 
@@ -178,7 +179,7 @@ class _Clock:
 
     def run(self, query: Callable[[DataFrame], DataFrame], rows: int) -> float:
         given = self.folder / "in.parquet"
-        pyarrow.parquet.write_table(self.table.slice(0, rows), given)
+        pyarrow.parquet.write_table(self.table.slice(0, rows), given, row_group_size=ROW_GROUP)
         shutil.rmtree(self.out, ignore_errors=True)
         begun = time.perf_counter()
         query(self.spark.read.parquet(str(given))).write.parquet(str(self.out))

@@ -281,7 +281,7 @@ def _call(text: algebra.Text) -> str:
 
 
 def _value(text: algebra.Text) -> str:
-    return repr(getattr(text.expr, "value", None)) if text.text is None else repr(text.text)
+    return repr(text.values[0][1]) if text.text is None else repr(text.text)
 
 
 def _named(values: Mapping[str, Any], show: Callable[[Any], str]) -> str:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-__all__ = ["clicks", "cluster", "disturbed", "rfid", "stock", "stream"]
+__all__ = ["clicks", "cluster", "disturbed", "hadoop", "rfid", "stock", "stream"]
 
 Seed = int | Sequence[int]
 
@@ -248,6 +248,70 @@ def cluster(rows: int, *, machines: int = 100, leaking: float = 0.05, seed: Seed
             "machine": _strings([f"node-{number}" for number in range(1, machines + 1)], where[job[order]]),
             "cpu": cpu[order],
             "memory": tenths[order] / 10,
+        }
+    )
+
+
+def hadoop(rows: int, *, nodes: int = 10, seed: Seed = 0) -> pa.Table:
+    """A job of many tasks on a few nodes, and what a monitor measures of each node, with the times as they are known.
+
+    Made after the case study of the paper on imprecise timestamps: a job tracker logs when tasks start and finish,
+    and when data is pulled and merged, by a clock that is half a second off; a monitor measures each node's load
+    once in 15 seconds, some time in them. Times are tenths of a second. A thousandth of the rows are tasks, most are
+    pulls; there are some 780 rows a second. A node with much to do has more load, and a merge is hard work.
+
+    Columns: `lower` and `upper` (int64, by `lower`), `kind` (TaskStart, TaskFinish, Pull, MergeStart, MergeFinish or
+    Load), `node` (string), `task` (int64, null for a Load) and `value` (percent, double, null for all but a Load).
+
+    >>> from augury.generate import hadoop
+    >>> sorted(set(hadoop(20_000, seed=1)["kind"].to_pylist()))
+    ['Load', 'MergeFinish', 'MergeStart', 'Pull', 'TaskFinish', 'TaskStart']
+    """
+    _at_least(0, rows=rows)
+    _at_least(1, nodes=nodes)
+    rng = np.random.default_rng(seed)
+    span = max(150, rows * 10 // 778)
+    measured = np.tile(np.arange(75, span + 150, 150), nodes)
+    measured = measured[: rows // 2]
+    at = np.repeat(np.arange(nodes), -(-len(measured) // nodes))[: len(measured)]
+    tasks, merges = rows // 1030, rows // 1400
+    pulls = rows - len(measured) - 2 * tasks - 2 * merges
+    where = rng.integers(0, nodes, tasks + merges)
+    begun = rng.integers(0, span, tasks + merges)
+    lasting = np.concatenate([rng.integers(40, 1200, tasks), rng.integers(20, 400, merges)])
+    busy = np.zeros((nodes, span // 150 + 20), np.int64)
+    np.add.at(busy, (where, np.minimum((begun + lasting // 2) // 150, span // 150 + 19)), 1)
+    busy[where[tasks:], np.minimum(begun[tasks:] // 150, span // 150 + 19)] += 4
+    load = 35 + 7 * busy[at, measured // 150] + rng.normal(0, 12, len(measured))
+    ends = begun + lasting
+    start, finish, pull, merge, merged, measure = range(6)
+    kinds = [(start, begun[:tasks]), (finish, ends[:tasks]), (merge, begun[tasks:]), (merged, ends[tasks:])]
+    kind = np.concatenate(
+        [np.full(len(t), k) for k, t in kinds] + [np.full(pulls, pull), np.full(len(at), measure)]
+    )
+    time = np.concatenate([*(t for _, t in kinds), rng.integers(0, span, pulls), measured])
+    node = np.concatenate(
+        [*(np.tile(w, 2) for w in (where[:tasks], where[tasks:])), rng.integers(0, nodes, pulls), at]
+    )
+    own = np.arange(tasks + merges)
+    of_task = [*(np.tile(w, 2) for w in (own[:tasks], own[tasks:])), rng.integers(0, max(1, tasks), pulls)]
+    task = np.concatenate([*of_task, np.zeros(len(at), np.int64)])
+    is_load = kind == measure
+    value = np.zeros(len(kind))
+    value[is_load] = np.round(np.clip(load, 0, 100), 1)
+    off = np.where(is_load, 75, 5)
+    order = np.argsort(time - off, kind="stable")
+    is_load = is_load[order]
+    return pa.table(
+        {
+            "lower": (time - off)[order],
+            "upper": (time + off)[order],
+            "kind": _strings(
+                ["TaskStart", "TaskFinish", "Pull", "MergeStart", "MergeFinish", "Load"], kind[order]
+            ),
+            "node": _strings([f"node-{number}" for number in range(1, nodes + 1)], node[order]),
+            "task": pa.array(task[order], mask=is_load),
+            "value": pa.array(value[order], mask=~is_load),
         }
     )
 

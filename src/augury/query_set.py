@@ -65,7 +65,9 @@ class QuerySet(Asking):
     def _program(self, schema: pa.Schema, options: Options) -> Sets:
         from augury.runtime.sets import program_of
 
-        return program_of(self._queries, schema, options)
+        found = program_of(self._queries, schema, options)
+        found.reader = query_of
+        return found
 
     def _explained(self, data: Any, options: Options, *, kernel: bool) -> Explanation:
         from augury.explain.cesar import explain_set
@@ -100,6 +102,13 @@ class QuerySet(Asking):
 
         queries = {name: json.loads(query.to_json()) for name, query in self._queries.items()}
         return json.dumps({"augury": VERSION, "language": "set", "queries": queries})
+
+
+def query_of(text: str) -> Asking:
+    """The query of a change: JSON, or the text of one in SASE+."""
+    from augury.query import from_json, sase
+
+    return from_json(text) if text.lstrip().startswith("{") else sase(text)
 
 
 def read(data: dict[str, Any]) -> QuerySet:

@@ -58,15 +58,11 @@ def in_process(
 
 
 def in_slices(rows: int) -> Plan:
-    """The eager plan over partitions that come one after another, in buffers of a few rows."""
+    """The eager plan over events that come in order of time, in buffers of a few rows."""
 
     def fed(program: Any, engine: Any, events: pa.Table) -> pa.Table:
-        times = Sliced(program, engine, rows)._times(events)
-        numbers: dict[Any, int] = {}  # of partitions, as they come
-        parts = [Sliced(program, engine)._value(events, row) for row in range(events.num_rows)]
-        order = sorted(
-            range(events.num_rows), key=lambda row: (numbers.setdefault(parts[row], len(numbers)), times[row])
-        )
+        times = Sliced(program, engine)._times(events)
+        order = sorted(range(events.num_rows), key=times.__getitem__)
         sliced = Sliced(program, engine, rows)
         found: list[pa.Table] = []
         start = 0

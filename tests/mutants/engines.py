@@ -11,6 +11,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from augury import resolve
@@ -19,6 +20,7 @@ from augury.expr.tree import At, Attr
 from augury.match import compressed, identity
 from augury.pattern import Strategy
 from augury.resolve import Moment
+from augury.semantics import imprecise as uncertain
 from augury.semantics import sase as semantics
 from augury.semantics.sase import Bound, Match, Run, Stream
 
@@ -829,3 +831,73 @@ def is_less__nan_least(left: Any, right_: Any) -> bool:
     if left != left or right_ != right_:
         return bool(left != left and right_ == right_)
     return bool(left < right_)
+
+
+# ------------------------------------------------------------------ imprecise times
+
+right_uncertain = {name: value for name, value in vars(uncertain).items() if callable(value)}
+
+
+@mutant(
+    "events at one instant spoil each other",
+    "uncertain/both-can-be-next",
+    of=uncertain,
+    random=False,
+)
+def unspoiled__at_the_end_too(stream: Stream, signature: Any, point: Any, when: Any, begins: Any) -> Fraction:
+    later = (point[0], *(t + 1 for t in point[1:]))
+    return right_uncertain["unspoiled"](stream, signature, later, when, begins)
+
+
+@mutant("an event spoils one gap alone", "uncertain/two-gaps", of=uncertain, random=False)
+def unspoiled__first_gap(stream: Stream, signature: Any, point: Any, when: Any, begins: Any) -> Fraction:
+    return right_uncertain["unspoiled"](stream, signature[:2], point[:2], when, begins)
+
+
+@mutant(
+    "nothing spoils a match",
+    "uncertain/the-papers-figure-next",
+    "uncertain/tight-range",
+    of=uncertain,
+    random=False,
+)
+def unspoiled__never(stream: Stream, signature: Any, point: Any, when: Any, begins: Any) -> Fraction:
+    return Fraction(1)
+
+
+@mutant(
+    "the last instant of a window is in it",
+    "uncertain/the-papers-figure",
+    "uncertain/dates",
+    of=uncertain,
+    random=False,
+)
+def fits__closed(stream: Stream, first: int, last: int) -> bool:
+    return right_uncertain["fits"](stream, first, last - 1)
+
+
+@mutant(
+    "every instant is as likely as another",
+    "uncertain/pmf",
+    "uncertain/impossible-instants",
+    of=uncertain,
+    random=False,
+)
+def chances__uniform(table: Any, query: Any, of: Any) -> Any:
+    return right_uncertain["chances"](table, query, dataclasses.replace(of, pmf=None))
+
+
+@mutant("the range is that of the whole intervals", "uncertain/tight-range", of=uncertain, random=False)
+def collapsed__wide(signature: Any, points: Any) -> Any:
+    found = right_uncertain["collapsed"](signature, points)
+    return dataclasses.replace(found, end=found.end + 1)
+
+
+@mutant("confidences must be more than the least", "uncertain/min-confidence", of=uncertain, random=False)
+def enough__more(confidence: Fraction, least: float) -> bool:
+    return confidence > Fraction(least)
+
+
+@mutant("the least confident rows are kept", "uncertain/top", of=uncertain, random=False)
+def top__least(found: Any, k: int | None) -> Any:
+    return sorted(found, key=lambda f: (f.confidence, f.signature))[:k]

@@ -65,31 +65,33 @@ def test_random_cases(spark: Any, part: int) -> None:
     _agrees(spark, _random(f"spark/{part}", 50))
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_random_cases_in_stretches_of_time(spark: Any, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_random_cases_in_slices_of_time(spark: Any, adaptive: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from augury.runtime import spark_batch, spark_layout
 
-    cut = []
+    lengths = []
 
     def counted(*arguments: Any) -> Any:
-        cut.append(stretches(*arguments))
-        return cut[-1]
+        layout = by_time(*arguments)
+        lengths.append(layout.length)
+        return layout
 
-    stretches = spark_layout.stretches
-    monkeypatch.setattr(spark_batch, "stretches", counted)
-    monkeypatch.setattr(spark_layout, "LEAST", 1)
-    monkeypatch.setattr(spark_layout, "MOST_COPIED", 10)
-    asked = _random(f"stretches/{part}", 60, strategies=(ANY, NEXT, STRICT), partition=(), key=False)
+    by_time = spark_layout.by_time
+    monkeypatch.setattr(spark_batch, "by_time", counted)
+    monkeypatch.setattr(spark_layout, "SPAN", 3)  # most slices meet others
+    asked = _random(f"slices/{adaptive}", 60, strategies=(ANY, NEXT, STRICT), partition=(), key=False)
     timed = [one for one in asked if one.query.pattern.within is not None]
-    before = spark.conf.get("spark.sql.shuffle.partitions")
-    spark.conf.set("spark.sql.shuffle.partitions", "5")
+    before = {
+        name: spark.conf.get(name) for name in ("spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled")
+    }
     try:
+        spark.conf.set("spark.sql.shuffle.partitions", "5")
+        spark.conf.set("spark.sql.adaptive.enabled", adaptive)  # puts tasks together
         _agrees(spark, timed)
     finally:
-        spark.conf.set("spark.sql.shuffle.partitions", before)
-    slices = [1 + len(found.begins) for found in cut if found is not None]
-    assert len(slices) > 10
-    assert max(slices) > 3
+        for name, value in before.items():
+            spark.conf.set(name, value)
+    assert len(lengths) > 20
 
 
 def test_a_sample_behind_connect(connect: Any) -> None:

@@ -188,6 +188,11 @@ def test_a_query_goes_through_json():
             ag.from_json(broken)
 
 
+def test_arcs_are_numbered_by_their_places():
+    afa = drawn().arc("a", "b").arc("a", "b", id="own").arc("a", "b").arc("a", "b", id="a4").epsilon("a", "b")
+    assert [m.id for m in afa.query().machine.moves] == ["a0", "own", "a2", "a4", "a5"]
+
+
 def test_explain_tells_arcs_masks_and_the_kernel():
     query = drawn(n=0).arc("a", "b", when="x > 1 and r.n < 5", update={"n": "r.n + x"}).query(within=5)
     told = query.explain(EVENTS, time="ts", kernel=True)

@@ -1,7 +1,6 @@
 """The benchmarks run, at a small size, and their records say what they must."""
 
 import functools
-import json
 from dataclasses import replace
 
 import pytest
@@ -37,13 +36,27 @@ def test_records_are_read_back(tmp_path):
     assert {"cpu", "cores", "python", "numba", "numpy", "pyarrow", "commit"} <= machine.keys()
     record = {"workload": "w", "seconds": 0.5, "events": 10, "over": "v", "goal": {"ratio": 1.2}}
     base = {"workload": "v", "seconds": 0.25, "events": 10}
-    records.write(tmp_path / "r.json", machine, [record, base], quick=True)
-    assert records.read(tmp_path / "r.json") == {"w": record, "v": base}
-    assert json.loads((tmp_path / "r.json").read_text())["machine"] == machine
+    kept = records.Kept([], [], quick=True).with_run(machine, [record, base])
+    records.write(tmp_path / "r.json", kept)
+    assert records.read(tmp_path / "r.json") == kept
+    assert records.by_workload(tmp_path / "r.json") == {"w": record | {"run": 0}, "v": base | {"run": 0}}
+    assert kept.runs == [machine]
     (ratio,) = runner.ratios([record, base])
     assert (ratio["ratio"], ratio["reached"]) == (2.0, False)
     assert "2.00 x" in records.line(ratio)
     assert "2.00 times as fast" in records.line(base | {"seconds": 0.1}, base | {"seconds": 0.2})
+
+
+def test_records_of_another_run_join_and_replace():
+    first = records.Kept([], [], quick=False).with_run(
+        {"commit": "a"}, [{"workload": "v"}, {"workload": "w"}, {"workload": "w over v"}, {"workload": "x"}]
+    )
+    second = first.with_run({"commit": "b"}, [{"workload": "w"}, {"workload": "y"}])
+    assert [(r["workload"], r["run"]) for r in second.records] == [("v", 0), ("x", 0), ("w", 1), ("y", 1)]
+    assert [run["commit"] for run in second.runs] == ["a", "b"]
+    third = second.with_run({"commit": "c"}, [{"workload": "v"}, {"workload": "x"}])
+    assert [run["commit"] for run in third.runs] == ["b", "c"]
+    assert {r["workload"]: r["run"] for r in third.records} == {"w": 0, "y": 0, "v": 1, "x": 1}
 
 
 @pytest.mark.parametrize("quick", [True, False])

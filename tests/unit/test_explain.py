@@ -500,8 +500,8 @@ def test_a_traceback_out_of_a_kernel_names_the_query_and_its_line(monkeypatch):
     ("text", "output", "said"),
     [
         ("PATTERN SEQ(A a, B b)", "all", "one task, one after another, since without WITHIN"),
-        ("PATTERN SEQ(A a, B b) WITHIN 5", "all", "Spark matches such slices in parallel"),
-        ("PATTERN SEQ(A a, B b) WITHIN 5", "count", "Spark matches such slices in parallel"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5", "all", "matches what is between in parallel"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5", "count", "matches what is between in parallel"),
         ("PATTERN SEQ(A a, B b) WITHIN 5", "non_overlap", "one task, one after another, since non_overlap"),
         ("PATTERN SEQ(A a, B b) WHERE [x]", "non_overlap", "Spark matches partitions in parallel"),
     ],

@@ -95,10 +95,10 @@ def machine():
     afa = ag.Automaton(start="q0", final=["q3"], registers={"n": 0, "high": 0.0})
     afa.arc("q0", "q1", when="change < 0", update={"n": "1"}, id="drop")
     afa.arc("q1", "q1", when="change < 0", update={"n": "r.n + 1"}, id="further")
-    afa.arc("q1", "q2", when="change > 0 AND e.price > r.high", update={"high": "e.price"})
+    afa.arc("q1", "q2", when="change > 0 AND e.price > r.high", update={"high": "e.price"}, id="up")
     afa.arc("q2", "q1", when="change < -5", id="again", lifetime=(100, None))
     afa.arc("q1", "q3", when="change > 50", id="leap")
-    afa.epsilon("q2", "q3", when="r.n = 2").window_end("q1", "q3")
+    afa.epsilon("q2", "q3", when="r.n = 2", id="two").window_end("q1", "q3", id="end")
     return afa.query(within=2000).plot()
 
 

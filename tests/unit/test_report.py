@@ -158,17 +158,45 @@ def test_peers_are_told_apart_in_the_opening_table():
             "system": system,
             "workload": f"peers/q/{system.replace(' ', '-')}",
             "events_per_second": rate,
+            "run": 0,
         }
         for system, rate in (("augury", 2e6), ("flink", 4e4), ("plain spark", 3.5e5), ("numpy", 2.5e7))
     ]
     line = report.side_by_side(
-        report.Records({"machine": machine, "quick": False, "records": told})
+        report.Records({"runs": [machine], "quick": False, "records": told})
     ).splitlines()[2]
     assert line == "| `q` | 2.0 M (1.00) | – | 40.0 k (50) | 350 k (5.71) | 25.0 M (0.08) |"
 
 
+def test_runs_are_told_once_each_and_questions_that_are_torn():
+    machine = {
+        "cpu": "c",
+        "cores": 2,
+        "system": "s",
+        "python": "3",
+        "commit": "a",
+        "changed": False,
+        "load": 0.5,
+    }
+    told = [
+        {"question": "q", "system": s, "workload": f"peers/q/{s}", "run": r}
+        for s, r in (("augury", 0), ("flink", 1))
+    ]
+    one = report.Records({"runs": [machine], "quick": False, "records": told[:1]})
+    assert (
+        report.when(one)
+        == "in one run of `sh dev bench`. Before a run began the machine's load was 0.5 at most."
+    )
+    two = report.Records(
+        {"runs": [machine, machine | {"commit": "b", "changed": True}], "quick": False, "records": told}
+    )
+    assert "in 2 runs of `sh dev bench`, each question's systems in one but for `q`." in report.when(two)
+    assert report.how(two.runs) == "c, 2 cores; s; Python 3; commits a, b and changes to it"
+
+
 def test_the_kept_records_are_records(kept):
     raw = json.loads(report.KEPT.read_text(encoding="utf-8"))
-    assert raw["machine"]["cpu"]
+    assert all(run["cpu"] for run in raw["runs"])
+    assert {r["run"] for r in raw["records"]} == set(range(len(raw["runs"])))
     assert all("skipped" in r or r["workload"] for r in kept.all)
     assert all(r["agrees"] for r in kept.all if "agrees" in r)

@@ -145,6 +145,7 @@ class History:
             self.base_rank[keys], self.base_time[keys] = fresh.rank[rows], fresh.time[rows]
             self.base_id[keys] = fresh.id[rows]
         self.fast = self.fast or self.stepper.measures["run_steps"] > FAST_FROM
+        self._sweep()
         return Changes(found, fresh.key[whole.rows[found.end]])
 
     @property
@@ -162,9 +163,13 @@ class History:
         """
         kept = self.kept
         hard = np.zeros(len(kept), np.bool_)
+        arcs = list(arcs)
+        newest = int(kept.time.max()) if len(kept) else INT64_MIN
         for arc in arcs:
+            if arc.low > newest:
+                continue
             hard |= (kept.time >= arc.low) & ((kept.time < arc.high) if arc.high is not None else True)
-        if self.restarts and list(arcs):
+        if self.restarts and arcs:
             hard[:] = True
         gone = np.zeros(len(kept), np.bool_) if gone is None else gone.copy()
         new = no_rows(self.schema) if new is None else new

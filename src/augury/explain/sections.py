@@ -23,7 +23,7 @@ from augury.plan.choice import choose
 from augury.plan.registers import Register
 from augury.resolve import UNKNOWN
 from augury.runtime.slices import SLICE, Cut, Cutting, breaks, cutting_of
-from augury.runtime.spark_layout import LEAST
+from augury.runtime.spark_layout import SPAN
 
 
 def query(told: Told, page: Page) -> None:
@@ -283,9 +283,10 @@ def _side_by_side(told: Told, page: Page, found: Cutting) -> None:
     if told.options.key or (told.pattern.partition and not breaks(told.pattern)):
         page.say("Spark matches partitions in parallel.")
     elif found.cut in (Cut.FIRST, Cut.LAST):
+        windows = SPAN * (bool(found.before) + bool(found.after))
         page.say(
-            f"There is nothing to partition by: Spark matches such slices in parallel, from {2 * LEAST:,} rows on, where the "
-            "window is short against them."
+            f"There is nothing to partition by: Spark cuts time every {windows} windows and matches what is between in parallel, "
+            "each with the events around it that it needs."
         )
     else:
         page.say(

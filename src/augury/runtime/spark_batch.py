@@ -1,7 +1,7 @@
 """A Spark DataFrame: the same query, in parallel.
 
-    df ─ columns that are read ─ rows that can count ─ repartition by key ─ sort by key and time ─ mapInArrow ─> df
-         named c0, c1, …         (`spark_filter`)                                                (`spark_worker`)
+    df ─ columns that are read ─ rows that can count ─ blobs for each task ─ repartition ─ matches of each task ─> df
+         named c0, c1, …         (`spark_filter`)      (`spark_pack`)                      (`spark_worker`)
 
 What is wrong with the query is told by the schema alone, before Spark reads anything. Inside, columns go by their
 places: names may hold dots, quotes, or differ in nothing but case. Only methods of DataFrames are called, and
@@ -19,8 +19,10 @@ from augury.errors import QueryError
 from augury.expr.printing import quoted
 from augury.runtime.options import Options
 from augury.runtime.program import Program
-from augury.runtime.slices import Cut, Groups
-from augury.runtime.spark_layout import by_partition, by_time, clock_of, stretches
+from augury.runtime.slices import Cut
+from augury.runtime.spark_layout import Layout, by_partition, by_time
+from augury.runtime.spark_pack import PACKED, Pack
+from augury.runtime.spark_shards import places
 from augury.runtime.spark_types import UNREADABLE, arrow_schema, spark_schema
 from augury.runtime.spark_worker import Task
 from augury.runtime.table import ProgramOf
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 BAD_ROWS = "augury.bad_rows"
+TOLD_BY = {Cut.FIRST: "match_start", Cut.LAST: "match_end"}  # columns of a result: what says whose a match is
 _observed: WeakKeyDictionary[DataFrame, Any] = WeakKeyDictionary()
 
 
@@ -38,6 +41,7 @@ def match_frame(program_of: ProgramOf, df: DataFrame, options: Options) -> DataF
         from augury.runtime.spark_stream import match_stream
 
         return match_stream(program_of, df, options)
+    options.of_a_table()
     schema = arrow_schema(df.schema)
     program = program_of(schema, options)
     _check_readable(program, schema, df)
@@ -45,8 +49,16 @@ def match_frame(program_of: ProgramOf, df: DataFrame, options: Options) -> DataF
     names = {name: f"c{place}" for place, name in enumerate(schema.names)}
     rows = df.toDF(*names.values()).selectExpr(*(plain(names[n], df.schema[n].dataType) for n in reads.names))
     rows, observed = _that_count(rows, program, names.__getitem__)
-    rows, groups = _laid_out(rows, program, names, reads)
-    result = rows.mapInArrow(Task(program, reads, groups), spark_schema(program.gives))
+    tasks = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    layout = layout_of(program, tasks)
+    hashed = [names[name] for name in program.partition]
+    if hashed:
+        rows = rows.selectExpr("*", f"xxhash64({', '.join(hashed)})")
+    pack = Pack(program, reads, layout, bool(hashed), places(layout.tasks))
+    packed = rows.mapInArrow(pack, spark_schema(PACKED))
+    dealt = packed.repartition(1) if layout.tasks == 1 else packed.repartition("place")
+    task = Task(program, reads, layout, TOLD_BY.get(program.cutting().cut, ""))
+    result = dealt.mapInArrow(task, spark_schema(program.gives))
     if observed is not None:
         _observed[result] = observed
     return result
@@ -62,27 +74,13 @@ def bad_rows_of(result: DataFrame) -> int:
     return int(_observed[result].get[BAD_ROWS])
 
 
-def _laid_out(
-    rows: DataFrame, program: Program, names: dict[str, str], reads: pa.Schema
-) -> tuple[DataFrame, Groups | None]:
-    """The rows over tasks, and in which order they come there."""
-    time = names[program.clock]
-    clock = clock_of(time, reads.field(program.clock).type)
+def layout_of(program: Program, tasks: int) -> Layout:
+    """Which of so many tasks gets which rows."""
+    if program.partition:
+        return by_partition(tasks)
     cutting = program.cutting()
-    partition = [names[name] for name in program.partition]
-    mark = "mark"
-    while mark in reads.names:
-        mark += "_"
-    if partition and cutting.cut is not Cut.GREEDY:
-        return by_partition(rows, partition, clock, mark)
-    if partition:
-        return rows.repartition(*partition).sortWithinPartitions(*partition, time), None
-    if cutting.cut in (Cut.FIRST, Cut.LAST):
-        most = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-        cut = stretches(rows, clock, cutting, most)
-        if cut is not None:
-            return by_time(rows, clock, cut, mark, time)
-    return rows.repartition(1).sortWithinPartitions(time), None
+    cut = by_time(tasks, cutting) if cutting.cut in TOLD_BY else None
+    return Layout() if cut is None else cut
 
 
 def _check_readable(query: Program, schema: pa.Schema, df: DataFrame) -> None:

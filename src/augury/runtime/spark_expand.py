@@ -18,8 +18,9 @@ from augury.expr.functions import UserFunction, called, register
 from augury.match.compressed import COLUMNS
 from augury.pattern import Pattern
 from augury.runtime.expanding import expand
+from augury.runtime.spark_pack import named
 from augury.runtime.spark_types import arrow_schema, held, spark_schema
-from augury.runtime.spark_worker import BATCH, named
+from augury.runtime.spark_worker import BATCH
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

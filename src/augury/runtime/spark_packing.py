@@ -19,9 +19,10 @@ from augury.errors import DataError
 from augury.expr.functions import register
 from augury.match.gather import rows_of_table
 from augury.runtime.program import Program
+from augury.runtime.spark_pack import named
 from augury.runtime.spark_shards import LEDGER, Layout
 from augury.runtime.spark_types import held
-from augury.runtime.spark_worker import BATCH, named
+from augury.runtime.spark_worker import BATCH
 from augury.runtime.table import bad_rows
 
 CHUNK = 500_000  # rows that a task packs together: it holds no more
@@ -31,6 +32,7 @@ PACKED = pa.schema(
         pa.field("buckets", pa.binary()),  # pairs of 32 bits: a bucket, and how many of the rows are its
         pa.field("rows", pa.binary()),
         pa.field("bad_rows", pa.int64()),
+        pa.field("change", pa.string()),  # of the query, in place of rows
     ]
 )
 
@@ -110,7 +112,7 @@ def _is_first() -> bool:
 
 
 def _row(shard: int, buckets: bytes, rows: bytes, bad: int) -> pa.RecordBatch:
-    return pa.record_batch([[shard], [buckets], [rows], [bad]], schema=PACKED)
+    return pa.record_batch([[shard], [buckets], [rows], [bad], [None]], schema=PACKED)
 
 
 def unpacked(buckets: bytes, rows: bytes) -> Iterator[tuple[int, pa.Table]]:

@@ -36,11 +36,12 @@ class Layout:
 
 def layout(partitions: int, buckets: int) -> Layout:
     """One shard in each of so many partitions."""
-    return Layout(_shards(partitions), buckets)
+    return Layout(places(partitions), buckets)
 
 
 @cache
-def _shards(partitions: int) -> tuple[int, ...]:
+def places(partitions: int) -> tuple[int, ...]:
+    """For each of so many partitions the least number that Spark's `repartition` by a column of integers sends there."""
     found: dict[int, int] = {}
     number = 0
     while len(found) < partitions:

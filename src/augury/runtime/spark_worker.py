@@ -1,8 +1,9 @@
-"""What runs in Spark's Python workers: a task's rows come sorted by partition and time, and are matched by `Sliced`.
+"""What runs in Spark's Python workers where rows are matched.
 
-    Arrow batches ─ own names and types ─ times that can be read ─> Sliced ─> matches ─> Arrow batches
+    blobs ─> Shelf ─┬─ groups of keys, as many as a slice holds ─> one evaluation for all
+                    └─ a group larger than that, or a stretch of time ─> Sliced ─> matches ─> Arrow batches
 
-Python is called for a task, never for a partition; what is held is a slice of the rows, whatever the task has.
+Python is called for a task, never for a partition; what is looked at is a slice of the rows, whatever the task has.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from augury.errors import DataError
 from augury.expr.functions import register
 from augury.runtime.by_engine import Engine
-from augury.runtime.program import Fault, Program
+from augury.runtime.program import Program
 from augury.runtime.room import Room
-from augury.runtime.slices import Groups, Sliced
+from augury.runtime.slices import SLICE, Sliced
+from augury.runtime.spark_layout import Ints, Layout
+from augury.runtime.spark_pack import instants
+from augury.runtime.spark_shelf import Part, Shelf, by_time
 from augury.runtime.spark_types import held
 
 BATCH = 10_000  # rows of a batch that goes back, as many as Spark itself sends
@@ -30,49 +33,47 @@ class Task:
 
     program: Program
     reads: pa.Schema  # the columns of the rows that come, under their own names
-    groups: Groups | None  # the rows come by a mark in a last column; else by partition and time
+    layout: Layout
+    told_by: str  # the column of the result that has the time by which a match belongs to a slice
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The matches of one task's rows."""
-        for function in self.program.functions:
-            register(function)
-        engine = self.program.evaluator()
-        sliced = Sliced(self.program, engine, groups=self.groups)
-        for table in self._good(batches):
-            yield from _given(engine, sliced.feed(table))
-        yield from _given(engine, sliced.close())
+        with Shelf(self.reads, self.layout.groups) as shelf:
+            for batch in batches:
+                shelf.put(batch)
+            if not shelf.blobs:
+                return
+            for function in self.program.functions:
+                register(function)
+            engine = self.program.evaluator()
+            own = np.unique(shelf.tasks)  # Spark may have put together what was dealt to several
+            sliced = Sliced(self.program, engine, SLICE)
+            for parts in shelf.groups_of_rows(SLICE):
+                for table in self._tables(parts, own):
+                    yield from self._given(engine, sliced.feed(table), own)
+                yield from self._given(engine, sliced.close(), own)
 
-    def _good(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-        """The rows; once one is bad input there are none any more, but all such are counted."""
-        schema = self.reads
-        if self.groups is not None:
-            schema = schema.append(pa.field(self.groups.column, pa.int64()))
-        bad: dict[str, list[Fault]] = {}
-        for batch in batches:
-            table = named(batch, schema)
-            for fault in self.program.faults(table):
-                bad.setdefault(fault.said, []).append(fault)
-            if not bad:
-                yield table
-        if bad:
-            said = "; ".join(
-                str(Fault(np.concatenate([f.rows for f in faults]), what)) for what, faults in bad.items()
-            )
-            raise DataError(f'{said}; mend them, or drop them with bad_rows="drop"')
+    def _tables(self, parts: list[Part], own: Ints) -> Iterator[pa.Table]:
+        """Their rows, in order of time where they are many, and none of them twice."""
+        clock = self.program.clock
+        for some in by_time(parts, clock, SLICE) if sum(p.rows.num_rows for p in parts) > SLICE else [parts]:
+            table = pa.Table.from_batches([part.rows for part in some])
+            if self.layout.length and len(own) > 1:
+                owners = self.layout.owner(instants(table.column(clock)).astype(np.int64))
+                dealt_to = np.repeat([part.task for part in some], [part.rows.num_rows for part in some])
+                table = table.filter(pa.array((owners == dealt_to) | ~np.isin(owners, own)))
+            yield table
 
+    def _given(self, engine: object, found: Iterable[pa.Table], own: Ints) -> Iterator[pa.RecordBatch]:
+        """Results on their way to Spark. They are not kept here: the room that they took is free again."""
+        for table in found:
+            yield from held(self._own(table, own)).to_batches(max_chunksize=BATCH)
+            if isinstance(engine, Engine):
+                engine.room = Room()
 
-def named(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
-    """A batch under the columns' own names and in their types: the session's zone is taken off."""
-    columns = [
-        column if column.type == field.type else column.cast(field.type)
-        for column, field in zip(batch.columns, schema, strict=True)
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _given(engine: object, found: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
-    """Results on their way to Spark. They are not kept here: the room that they took is free again."""
-    for table in found:
-        yield from held(table).to_batches(max_chunksize=BATCH)
-        if isinstance(engine, Engine):
-            engine.room = Room()
+    def _own(self, found: pa.Table, own: Ints) -> pa.Table:
+        """Without what another task reports."""
+        if not self.layout.length:
+            return found
+        owners = self.layout.owner(instants(found.column(self.told_by)).astype(np.int64))
+        return found.filter(pa.array(np.isin(owners, own)))

@@ -151,6 +151,11 @@ class Uncertain:
                 "rows of imprecise times are reported when they are certain",
                 hint="leave speculate out, or write speculate=0",
             )
+        if self.options.plan == "definition":
+            raise QueryError(
+                'plan="definition" looks at whole tables of imprecise times',
+                hint='leave plan out, or write plan="sorted"',
+            )
         return UncertainSteps(self)
 
 
@@ -222,6 +227,7 @@ class Evaluation:
         self.room = Room()
         self.cost = Cost()
         self.events = 0
+        self.fast: bool | None = None  # loops compiled or not; None: by how much they have to do
 
     def whole(self, table: pa.Table, share: Share = EVERYTHING) -> pa.Table:
         """The result on a table, its rows in any order."""
@@ -229,7 +235,7 @@ class Evaluation:
         self.events += table.num_rows
         if self.program.options.plan == "definition":
             return self._by_definition(table)
-        at_hand = Events(self.program.question, table)
+        at_hand = Events(self.program.question, table, fast=self.fast)
         return self.rows(at_hand, self.found(at_hand))
 
     def found(self, at_hand: Events) -> Found:

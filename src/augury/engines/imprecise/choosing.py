@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from augury.engines.imprecise.events import Events
 
 
@@ -56,8 +54,7 @@ def _work(events: Events, order: tuple[int, ...]) -> float:
         matching = len(events.slots[slot]) / groups * reach / span
         for terms in events.classes:
             if slot in terms and any(k in terms for k in order[:depth]):
-                codes = terms[slot][events.slots[slot]]
-                matching /= max(1, len(np.unique(codes)))
+                matching /= max(1, int(terms[slot].max()) + 1)
         if window < 0 or depth == len(order) - 1:
             matching /= 2
         live *= matching

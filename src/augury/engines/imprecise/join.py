@@ -250,7 +250,10 @@ def chain_confidences(events: Events, found: Ints, window: int) -> tuple[npt.NDA
     width = int((times.upper[used] - times.lower[used]).max()) + 1
     least, most = np.zeros(size, np.int64), np.zeros(size, np.int64)
     here, there = np.zeros(width + 1), np.zeros(width + 1)
-    events.run(chains.confidences, n * size * width)(
+    again = (
+        width if (window >= 0 and size > 3) or times.holes[used].any() else 1
+    )  # passes for each first instant
+    events.run(chains.confidences, n * size * width * again)(
         *(
             np.ascontiguousarray(found),
             window,

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from augury.engines.imprecise.events import Events
 from augury.engines.imprecise.join import Join, chain_confidences, intervals, points
-from augury.engines.kernels import gaps, pointwise
+from augury.engines.kernels import gaps, pointwise, triples
 from augury.errors import LimitError
 from augury.uncertain import SAME
 
@@ -31,6 +31,7 @@ Mask = npt.NDArray[np.bool_]
 BLOCK = 1 << 14  # first events whose beginnings are walked together
 MOST = 1 << 21  # beginnings of a block that are held together
 CELLS = 1 << 27  # numbers of room for one match
+HULL = 1 << 14  # instants up to which matches of the same first two events are evaluated together
 ARRIVALS = 1 << 10  # events that come together
 
 
@@ -387,26 +388,67 @@ def finals(events: Events, levels: Levels) -> Ints:
 
 def gapped(events: Events, levels: Levels) -> Found:
     """What is known of signatures under skip_till_next."""
-    times, window = events.times, events.question.window
     n, size = levels.signatures.shape
     starts, ends, final = (np.zeros(n, np.int64) for _ in range(3))
-    confidence = np.zeros(n)
-    lists = (levels.ends - levels.begins).sum(axis=1)
-    room = 2 * int(lists.max(initial=0)) + 2
-    used = np.unique(levels.signatures)
+    found = Found(levels.signatures, starts, ends, final, np.zeros(n))
+    undone = np.arange(n)
+    if size == 3 and n:
+        undone = _tripled(events, levels, found)
+    if len(undone):
+        _walked(events, levels, found, undone)
+    return found
+
+
+def _tripled(events: Events, levels: Levels, found: Found) -> Ints:
+    """Matches of three events, together with those of the same first two; returns what is left for others."""
+    times, window = events.times, events.question.window
+    signatures = levels.signatures
+    n = len(signatures)
+    e1, e2, e3 = signatures.T
+    wide = int((times.upper[e1] - times.lower[e1]).max()) + 1
+    hulls = times.upper[e3] - np.maximum(times.lower[e2], times.lower[e1])
+    if window >= 0:
+        hulls = np.minimum(hulls, times.upper[e1] - times.lower[e1] + window)
+    hull = int(hulls.max()) + 1
+    if max(wide, hull) > HULL:
+        return np.arange(n)
+    fresh = np.flatnonzero(np.concatenate([[True], (e1[1:] != e1[:-1]) | (e2[1:] != e2[:-1]), [True]]))
+    many = int(np.diff(fresh).max())
+    room = int((levels.ends - levels.begins).max()) + 1
+    undone = np.zeros(n, np.int64)
+    arrays = [np.zeros(k, np.int64) for k in (len(times), room, room, room)]
+    events.run(triples.confidences, n * min(wide, 1000) * min(hull, 1000))(
+        *(signatures, levels.begins, levels.ends, levels.listed, window),
+        *(times.lower, times.upper, times.last, times.place, times.mass, times.before, times.after),
+        *(found.starts, found.ends, found.final, found.confidence, undone, *arrays, wide, hull, many),
+    )
+    return np.flatnonzero(undone)
+
+
+def _walked(events: Events, levels: Levels, found: Found, chosen: Ints) -> None:
+    """Matches of any length, one by one."""
+    times, window = events.times, events.question.window
+    signatures = np.ascontiguousarray(levels.signatures[chosen])
+    begins, ends = (np.ascontiguousarray(a[chosen]) for a in (levels.begins, levels.ends))
+    n, size = signatures.shape
+    room = 2 * int((ends - begins).sum(axis=1).max(initial=0)) + 2
+    used = np.unique(signatures)
     width = int((times.upper[used] - times.lower[used]).max(initial=0)) + 1
+    first, last, final = (np.zeros(n, np.int64) for _ in range(3))
+    confidence = np.zeros(n)
     arrays = [np.zeros(k, np.int64) for k in (size, size, len(times), room, room, 2)]
     done = events.run(gaps.confidences, n * size * min(width, 1000) ** 2 * room)(
-        *(levels.signatures, 0, levels.begins, levels.ends, levels.listed, window),
+        *(signatures, 0, begins, ends, levels.listed, window),
         *(times.lower, times.upper, times.last, times.place, times.mass, times.before, times.after),
-        *(starts, ends, final, confidence, CELLS, *arrays),
+        *(first, last, final, confidence, CELLS, *arrays),
     )
     if done < n:
         raise LimitError(
             f"the confidence of a match needs more than {CELLS} numbers of room: its intervals have up to {width} "
             f"instants, and many events could spoil two of its gaps; choose a coarser granularity or narrow WITHIN"
         )
-    return Found(levels.signatures, starts, ends, final, confidence)
+    found.starts[chosen], found.ends[chosen], found.final[chosen] = first, last, final
+    found.confidence[chosen] = confidence
 
 
 def joined(pieces: list[Found], size: int) -> Found:
