@@ -14,7 +14,6 @@ are events.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -22,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.automaton import Absent, Action
-from augury.engines import absence, eager, patience
+from augury.engines import absence, eager
 from augury.engines.absence import chosen_matches
 from augury.engines.buffers import Index, buffers_of, ends_of, index_of
 from augury.engines.choosing import estimates_of, sequence_of
@@ -257,7 +256,6 @@ class Evaluation(eager.Evaluation):
                 raise LimitError(self._too_many(control, int(own[0][int(own[ARRAYS.index("slot_at")][1])])))
             if why == ctl.RUNS_FULL:
                 held = self.longer(held, "i4", 2 * len(held))
-        patience.worked(source, time.monotonic() - self.begun, fast=self.fast)
         self.measures.run_evaluations = int(control[ctl.EVALUATIONS])
         self.measures.peak_runs = int(control[ctl.PEAK]) + (1 if control[ctl.BEGUN] else 0)
         self.measures.runs_begun = int(control[ctl.BEGUN])
