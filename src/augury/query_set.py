@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from augury.explain import Explanation
+    from augury.pictures.diagram import Diagram
     from augury.runtime.options import Arguments, Options
     from augury.runtime.sets import SetMatcher, Sets
 
@@ -73,6 +74,11 @@ class QuerySet(Asking):
         from augury.explain.cesar import explain_set
 
         return explain_set(self._queries, data, options, kernel=kernel)
+
+    def _diagram(self) -> Diagram:
+        from augury.pictures.diagram import merged
+
+        return merged({name: query._diagram() for name, query in self._queries.items()})  # noqa: SLF001
 
     def matcher(
         self, schema: Any, *, state: bytes | None = None, **arguments: Unpack[Arguments]

@@ -234,6 +234,17 @@ def test_bad_rows_are_an_error_or_dropped():
         assert len(rows(afa, table, bad_rows="drop", sequence="seq")) == 1
 
 
+def test_runs_that_pass_over_an_event_cost_nothing_each():
+    many = 3000
+    table = pa.table({"ts": range(many), "x": [n % 3 if n != 2500 else 9 for n in range(many)]})
+    afa = drawn().arc("a", "w", when="x = 0").arc("w", "w", when="x < 9").arc("w", "b", when="x = 9")
+    for within in (30, 300):
+        found, measures = afa.query(within=within).profile(table, time="ts")
+        assert found.num_rows == within // 3
+        assert measures["peak_runs"] >= within // 3
+        assert measures["run_steps"] < many
+
+
 def test_profile_counts():
     afa = (
         drawn(n=0)

@@ -252,6 +252,7 @@ class Drive(Host):
         self.control = np.zeros(source.CTL, np.int64)
         self.control[source.SIZE] = self.size
         self.control[source.LIMIT] = stepper.max_runs
+        self.control[source.FRONT] = self.size
         self.at = 0
 
     def _arrays(self, found: Runs) -> dict[str, npt.NDArray[Any]]:

@@ -10,6 +10,7 @@ drops none. Only methods of DataFrames are called, so that a session behind Spar
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import itertools
 from dataclasses import replace
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from augury.errors import QueryError
+from augury.errors import AuguryError, QueryError
 from augury.expr.printing import quoted
 from augury.runtime.changes import OP, changes_of
 from augury.runtime.options import Options, Unset
@@ -273,6 +274,12 @@ def _with_lags(schema: Any, program: Program, lag: int, one: int) -> Any:
 
 def _settings(spark: SparkSession) -> None:
     """The stateful operator runs on RocksDB alone. Who has chosen another store is told, the default is replaced."""
+    missing = [name for name in ("pandas", "google.protobuf") if not _is_installed(name)]
+    if missing:
+        raise AuguryError(
+            f"Spark's stateful operator needs {' and '.join(missing)} on this side and on the workers: "
+            "pip install 'augury[spark]'"
+        )
     store = spark.conf.get(_STORE)
     if store == _HDFS:
         spark.conf.set(_STORE, _ROCKS)
@@ -282,6 +289,13 @@ def _settings(spark: SparkSession) -> None:
             f"queries over streams keep their state in RocksDB, and this session's store is {store}",
             hint=f'spark.conf.set("{_STORE}", "{_ROCKS}")',
         )
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # of the package around it
+        return False
 
 
 def _layout(spark: SparkSession, *, keyed: bool) -> Layout:
