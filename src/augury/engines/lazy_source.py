@@ -259,7 +259,9 @@ class _Kernel:
         with w.block(f"for s in range({m}):"), w.block("if bound[s] == 1:"):
             w("those |= 1 << s")
         with w.block(f"for s in range({m}):"), w.block("if bound[s] == 0:"):
-            w(f"many = (hi[row + s] - lo[row + s]) * passing[those * {m} + s if those < {1 << WEIGHED} else s]")
+            w(
+                f"many = (hi[row + s] - lo[row + s]) * passing[those * {m} + s if those < {1 << WEIGHED} else s]"
+            )
             with w.block("if t < 0 or many < fewest:"):
                 w("t = s; fewest = many")
 
