@@ -170,6 +170,20 @@ def test_many_changes_at_once():
     assert told(m.insert(events((10, 4), (11, 5))))[-1:] == [("insert", 11, 110)]  # five is still there
 
 
+def test_changes_that_are_put_back_leave_no_state_behind():
+    m = rising().query(within=100).matcher(SCHEMA, time="ts", speculate=None)
+    to_new = json.dumps({"from": "b", "to": "new", "when": "x = 5"})
+    bad = pa.table(
+        {"version": [1, 2], "action": ["add_arc", "frob"], "name": ["n", "x"], "query": [to_new, None]}
+    )
+    with pytest.raises(ag.DataError):
+        m.apply(bad)
+    m.add_arc("b", "end", when="x = 6", final=True)
+    m.apply(bad.slice(0, 1))
+    assert m.insert(events((1, 1), (2, 5))).num_rows == 0  # "new" is not "end"
+    assert told(m.insert(events((3, 1), (4, 6)))) == [("insert", 4, 103)]
+
+
 def test_the_plan_restart_gives_the_same_and_pays_for_all():
     def run(plan):
         m = rising().query(within=30).matcher(SCHEMA, time="ts", speculate=None, plan=plan)
