@@ -116,7 +116,7 @@ class Evaluation(Host):
             query,
             plan.automaton.partition,
             breaks=plan.automaton.breaks,
-            fast=self.fast or patience.is_warm(),
+            fast=self.fast or (fast is None and patience.is_warm()),
         )
         columns = [self._derived(e, str(k)) for k, e in enumerate(plan.split.columns)]
         self.nullable = [c.valid is not None for c in columns]
