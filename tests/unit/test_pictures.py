@@ -322,6 +322,29 @@ def test_many_matches_are_told_and_not_all_drawn():
     assert any("more" in text for text in said)
 
 
+def test_results_of_every_language_are_drawn():
+    data = pa.table({"ts": [1, 2, 3], "hi": [2, 3, 4], "kind": ["A", "B", "A"], "x": [1, 2, 3]})
+    query = ag.sase("PATTERN SEQ(A a, B b)")
+    uncertain = query.match(
+        data,
+        time=("ts", "hi"),
+        type="kind",
+    )
+    assert "1 match" in words(ag.plot_matches(uncertain, data, time=("ts", "hi"), type="kind"))
+    then = ag.stream("A").then(ag.stream("B"))
+    both = ag.QuerySet({"sase": query, "cesar": then})
+    afa = ag.Automaton(start="q", final="r").arc("q", "r", when="x > 1")
+    for result in (
+        then.match(data, time="ts", type="kind"),
+        both.match(data, time="ts", type="kind"),
+        afa.query().match(data, time="ts"),
+        afa.query(within=2).match(data, time="ts"),
+    ):
+        assert any(
+            t.endswith(("1 match", "2 matches")) for t in words(ag.plot_matches(result, data, time="ts"))
+        )
+
+
 def test_which_column_is_the_time_is_asked_only_where_it_is_not_plain():
     data = pa.table({"x": [7, 8, 9], "ts": [1, 2, 3]})
     result = ag.sase("PATTERN SEQ(S a, S b) RETURN a.x").match(data, time="ts")

@@ -173,6 +173,7 @@ class AutomatonCore:
         stepper = self.history.stepper
         stepper.query, (self.arcs, self.moves, stepper.slots.placed), self.places, self.changed = known
         self.stale = False
+        self._known.clear()  # states that had come are not there any more
 
     def revise(self, arcs: Iterable[Arc]) -> list[pa.Table]:
         """Events that are kept, matched again as the arcs of these lifetimes are now."""
