@@ -40,7 +40,9 @@ REJECTED, REASON = "rejected", "reason"
 GIVEN = "rows binary, " + ", ".join(f"{name} bigint" for name in (*COUNTED, "bad_rows"))
 _ROWS = 100_000  # of changes in one blob
 _NO_TIMER = -1
-_CODEC = "zstd"  # a third of the bytes, at 950 MB/s; what it saves goes several times through sockets and stores
+_CODEC = (
+    "zstd"  # a third of the bytes, at 950 MB/s; what it saves goes several times through sockets and stores
+)
 
 
 @dataclass(frozen=True, slots=True)
