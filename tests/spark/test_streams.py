@@ -71,7 +71,6 @@ def same(wanted: pa.Table, got: pa.Table) -> None:
 
 QUERIES = {
     "unending": ("PATTERN SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b, c) AND [f]", {"key": None}),
-    "pairs": ("PATTERN SEQ(A a, B b) WHERE a.x <= b.x WITHIN 20 seconds", {"match_id": True}),
     "counted": (
         "PATTERN SEQ(~(C c), A+ a[], B b, ~(D d)) WHERE d.x = b.x WITHIN 9 seconds",
         {"output": "count"},
