@@ -95,11 +95,11 @@ def _child(folder: Path, kills: int, done: dict[str, int], rng: random.Random) -
             if line.strip() != "running" or sum(done.values()) >= kills:
                 continue
             time.sleep(rng.uniform(0.5, 4))
-            below = list(_below(child.pid))
-            workers = [pid for pid in below if "pyspark" in _command(pid)]
+            processes = list(below(child.pid))
+            workers = [pid for pid in processes if "pyspark" in _command(pid)]
             if sum(done.values()) % 3 == 2 or not workers:
                 done["drivers"] += 1
-                for pid in [*below, child.pid]:
+                for pid in [*processes, child.pid]:
                     _kill(pid)
                 break
             done["workers"] += 1
@@ -107,7 +107,7 @@ def _child(folder: Path, kills: int, done: dict[str, int], rng: random.Random) -
         child.wait()
 
 
-def _below(pid: int) -> Iterator[int]:
+def below(pid: int) -> Iterator[int]:
     """The processes that a process has started, and those that these have."""
     try:
         told = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
@@ -118,7 +118,7 @@ def _below(pid: int) -> Iterator[int]:
         return
     for one in map(int, told):
         yield one
-        yield from _below(one)
+        yield from below(one)
 
 
 def _command(pid: int) -> str:

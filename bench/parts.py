@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from bench import experiments, live, runner, uncertain
+from bench import automata, experiments, kills, live, on_streams, runner, uncertain
 from bench.growing import Record
 from bench.on_spark import cases as on_spark_cases
 from bench.on_spark import measure as on_spark_measure
@@ -34,6 +34,9 @@ def parts(*, quick: bool, only: list[str]) -> Iterator[Part]:
     for experiment in experiments.experiments(quick=quick):
         if chosen(experiment.name):
             yield experiment.name, partial(experiments.measure, experiment, quick=quick)
+    for point in automata.experiments(quick=quick):
+        if chosen(point.name):
+            yield point.name, partial(automata.measure, point, quick=quick)
     for uncertain_one in uncertain.experiments(quick=quick):
         if chosen(uncertain_one.name):
             yield uncertain_one.name, partial(uncertain.measure, uncertain_one, quick=quick)
@@ -50,3 +53,8 @@ def parts(*, quick: bool, only: list[str]) -> Iterator[Part]:
     ours = [c for c in on_spark_cases() if chosen(f"spark/{c.name}")]
     if ours and not quick:  # a Spark of its own for each
         yield "spark/*", partial(on_spark_measure, ours)
+    streams = [c for c in on_streams.cases() if chosen(c.name)]
+    if streams and not quick:
+        yield "stream/*", partial(on_streams.measure, streams)
+    if chosen("stream/kills") and not quick:
+        yield "stream/kills", partial(kills.killed, 50, rows=40_000, files=80)

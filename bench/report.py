@@ -255,6 +255,10 @@ def own_figures(records: Records) -> str:
             continue
         reached = "" if "reached" not in r else "yes" if r["reached"] else "no"
         rate_of = rate(r["events_per_second"]) if "events_per_second" in r else ""
+        if "bytes_per_key" in r:
+            rate_of = f"{r['bytes_per_key']} bytes a key"
+        if "grown" in r:
+            rate_of += f", {r['last_mb']:.0f} MB at the end, {r['first_mb']:.0f} MB at first"
         seconds = f"{r['seconds']:.3f}" if "seconds" in r else f"{r['ratio']:.2f} times"
         rows.append(
             [f"`{r['workload']}`", f"{r['events']:,}" if "events" in r else "", seconds, rate_of, reached]
@@ -336,7 +340,7 @@ def page(records: Records) -> str:
         parts += [f"![{figure.title}](evaluation/{figure.file})" for figure in drawn]
     parts += [
         "## The engine's own figures",
-        "What the workloads of `bench/workloads.py` reach.",
+        "What the workloads of `bench/workloads.py` reach, and those of `bench/live.py`: a matcher.",
         own_figures(records),
     ]
     return "\n\n".join(p for p in parts if p) + "\n"

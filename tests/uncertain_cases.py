@@ -75,6 +75,16 @@ def case(rng: random.Random, *, most_events: int = 7, most_slots: int = 4) -> Ca
     return Case(text, stream(rng, types, rng.randint(0, most_events)), told)
 
 
+def unrelated(rng: random.Random, rows: int) -> Case:
+    """Three components under skip_till_next that no test relates: most events could spoil many matches."""
+    types = rng.choice(["ABC", "ABB", "ABA", "AAA"])
+    conditions = ["skip_till_next_match(a, b, c)", *(["b.x >= 1"] if rng.random() < 0.5 else [])]
+    slots = ", ".join(f"{t} {name}" for t, name in zip(types, "abc", strict=True))
+    within = rng.choice(["", " WITHIN 4", " WITHIN 8", " WITHIN 12"])
+    text = f"PATTERN SEQ({slots}) WHERE {' AND '.join(conditions)}{within}"
+    return Case(text, stream(rng, "ABC", rows), {"time": ("lo", "hi"), "type": "kind", "pmf": "p"})
+
+
 def stream(rng: random.Random, types: str, rows: int) -> pa.Table:
     width = rng.choice([1, 2, 3, 4])
     found = []

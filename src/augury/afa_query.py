@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from augury.explain import Explanation
     from augury.pictures.diagram import Diagram
+    from augury.runtime.afa import Automata
     from augury.runtime.afa_matcher import AutomatonMatcher
     from augury.runtime.options import Arguments, Options
-    from augury.runtime.program import Program
 
 VERSION = 1
 
@@ -166,10 +166,10 @@ class AutomatonQuery(Asking):
     def __hash__(self) -> int:
         return hash(self.to_json())
 
-    def _program(self, schema: pa.Schema, options: Options) -> Program:
-        from augury.runtime.afa import program_of
+    def _program(self, schema: pa.Schema, options: Options) -> Automata:
+        from augury.runtime.afa import Codec, program_of
 
-        return program_of(self._machine, schema, options)
+        return program_of(self._machine, schema, options, Codec(drawn, json_of, condition))
 
     def _explained(self, data: Any, options: Options, *, kernel: bool) -> Explanation:
         from augury.explain.automata import explain
@@ -197,14 +197,12 @@ class AutomatonQuery(Asking):
         >>> m.retract(pa.table({"ts": [1], "x": [5]})).to_pylist()
         [{'op': 'retract', 'valid_from': 1, 'valid_to': 11}]
         """
-        from augury.runtime.afa import Codec, program_of
         from augury.runtime.afa_matcher import AutomatonMatcher
         from augury.runtime.matcher import schema_of
 
         options = self._options("matcher", arguments)
         columns = schema_of(schema)
-        codec = Codec(drawn, json_of, condition)
-        return AutomatonMatcher(program_of(self._machine, columns, options, codec), columns, state=state)
+        return AutomatonMatcher(self._program(columns, options), columns, state=state)
 
     def to_json(self) -> str:
         """The query as JSON text: names, texts and values, nothing that runs."""
@@ -259,25 +257,33 @@ def from_object(data: dict[str, Any]) -> AutomatonQuery:
 
 
 def move_from(data: dict[str, Any], registers: Any, taken: set[str]) -> Move:
-    """An arc that `json_of` wrote."""
-    takes = Takes[str(data["takes"]).upper()]
-    variables = (EVENT, REGISTER) if takes is Takes.EVENT else (REGISTER,)
+    """An arc from an object: as `json_of` wrote it, or as one writes it by hand.
 
-    def written(one: Any) -> Written:
+    There an expression is a text, constants stand for themselves, and the ends may be called as in `add_arc`.
+    """
+    takes = Takes[str(data.get("takes", "event")).upper()]
+    variables = (EVENT, REGISTER) if takes is Takes.EVENT else (REGISTER,)
+    source, target = (
+        data[name] if name in data else data[other] for name, other in (("from", "source"), ("to", "target"))
+    )
+
+    def written(one: Any) -> Any:
+        if not isinstance(one, dict):
+            return one
         params = {
             n: [decoded(v) for v in p] if isinstance(p, list) else decoded(p)
-            for n, p in one["params"].items()
+            for n, p in one.get("params", {}).items()
         }
-        return parsed(str(one["text"]), variables, str(data["id"]), params)
+        return parsed(str(one["text"]), variables, str(data.get("id")), params)
 
     lifetime = data.get("lifetime")
     return move_of(
         takes,
-        data["from"],
-        data["to"],
-        None if data["when"] is None else written(data["when"]),
-        {name: written(one) for name, one in data["update"].items()},
-        data["id"],
+        source,
+        target,
+        written(data.get("when")),
+        {name: written(one) for name, one in (data.get("update") or {}).items()},
+        data.get("id"),
         None if lifetime is None else tuple(decoded(end) for end in lifetime),
         registers,
         taken,

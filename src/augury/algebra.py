@@ -11,30 +11,43 @@ and DUR is an attribute, which no stream can have.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augury.errors import QueryError
 from augury.expr.check import missing
 from augury.expr.printing import quoted, text_of
-from augury.expr.tree import At, Attr, Expr, Name, rewrite
+from augury.expr.tree import At, Attr, Expr, Name, Param, rewrite
 
 DUR = "DUR"
 LAST = "last"  # the variable of `x.last`
 RESERVED = ("start", "end", "query", "op", DUR)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Text:
-    """An expression: its tree, and what it was written as, for messages and for JSON."""
+    """An expression: its tree, in which parameters are not bound, what it was written as, and their values."""
 
     expr: Expr
-    text: str | None = field(compare=False)  # None: a value was given
-    params: Mapping[str, Any] = field(compare=False, default_factory=dict)
+    text: str | None  # None: a value was given
+    values: tuple[tuple[str, Any], ...] = ()
 
     def __str__(self) -> str:
+        if self.text is None:
+            return str(self.values[0][1])
         return text_of(shown(self.expr))
+
+    def __eq__(self, other: object) -> bool:
+        # 1, 1.0 and TRUE are three values.
+        return isinstance(other, Text) and self.expr == other.expr and repr(self.values) == repr(other.values)
+
+    def __hash__(self) -> int:
+        return hash((self.expr, repr(self.values)))
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return dict(self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +196,92 @@ def texts(node: Node) -> Iterator[Text]:
                 yield node.on
             if isinstance(node, Iterate):
                 yield from texts(node.step)
+
+
+# ------------------------------------------------------------------ parameters
+
+_EASY = frozenset({int, float, str, bool})
+
+
+def shape(node: Node, values: list[Any] | None) -> Any:
+    """What a node says but for the values of its parameters, which go into the list, in order.
+
+    Without a list, and where a value is none of a few plain types, values are part of what is said.
+    """
+
+    def text(t: Text | None) -> Any:
+        if t is None:
+            return None
+        said: list[Any] = [t.text]
+        for name, value in t.values:
+            if values is not None and is_easy(value):
+                values.append(value)
+                said.append((name, type(value)))
+            else:
+                said.append((name, repr(value)))
+        return tuple(said)
+
+    match node:
+        case Base():
+            return node.type
+        case Hole():
+            return None
+        case Where():
+            return "where", shape(node.arg, values), text(node.condition)
+        case Project():
+            return "project", shape(node.arg, values), node.names
+        case Rename():
+            return "rename", shape(node.arg, values), node.pairs
+        case Extend():
+            below = shape(node.arg, values)
+            return "extend", below, tuple((n, text(t)) for n, t in node.values)
+        case Union():
+            return "union", shape(node.left, values), shape(node.right, values)
+        case Then():
+            return "then", shape(node.left, values), shape(node.right, values), text(node.on)
+        case Iterate():
+            sides = shape(node.left, values), shape(node.right, values)
+            return "iterate", *sides, text(node.on), shape(node.step, values), node.init
+
+
+def is_easy(value: Any) -> bool:
+    """Whether a value may change without a change of what its expression is."""
+    return type(value) in _EASY and (type(value) is not int or -(2**63) <= value < 2**63)
+
+
+def bound(node: Node, slots: Iterator[int] | None) -> Node:
+    """The node with its parameters in the trees: each that `shape` counts has its number, where there are any."""
+
+    def text(t: Text) -> Text:
+        known = {n: (v, next(slots) if slots is not None and is_easy(v) else None) for n, v in t.values}
+
+        def bind(e: Expr) -> Expr:
+            if not isinstance(e, Param):
+                return e
+            value, slot = known[e.name]
+            return replace(e, value=value, slot=slot)
+
+        return Text(rewrite(t.expr, bind) if known else t.expr, t.text, t.values)
+
+    match node:
+        case Base() | Hole():
+            return node
+        case Where():
+            return Where(bound(node.arg, slots), text(node.condition))
+        case Project() | Rename():
+            return replace(node, arg=bound(node.arg, slots))
+        case Extend():
+            arg = bound(node.arg, slots)
+            return Extend(arg, tuple((n, text(t)) for n, t in node.values))
+        case Union():
+            return Union(bound(node.left, slots), bound(node.right, slots))
+        case Then():
+            left, right = bound(node.left, slots), bound(node.right, slots)
+            return Then(left, right, None if node.on is None else text(node.on))
+        case Iterate():
+            left, right = bound(node.left, slots), bound(node.right, slots)
+            on = None if node.on is None else text(node.on)
+            return Iterate(left, right, on, bound(node.step, slots), node.init)
 
 
 # ------------------------------------------------------------------ what can be wrong with names

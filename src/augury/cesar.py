@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from augury.explain import Explanation
+    from augury.pictures.diagram import Diagram
     from augury.runtime.cesar import Streams
     from augury.runtime.options import Options
 
@@ -78,6 +79,11 @@ class Expression(Asking):
         from augury.explain.cesar import explain
 
         return explain(self._node, data, options, kernel=kernel)
+
+    def _diagram(self) -> Diagram:
+        from augury.pictures.diagram import of_algebra
+
+        return of_algebra(self._node)
 
     def to_json(self) -> str:
         """The expression as JSON text: its operators, their texts and the values of parameters, nothing that runs."""
@@ -281,7 +287,7 @@ def _call(text: algebra.Text) -> str:
 
 
 def _value(text: algebra.Text) -> str:
-    return repr(getattr(text.expr, "value", None)) if text.text is None else repr(text.text)
+    return repr(text.values[0][1]) if text.text is None else repr(text.text)
 
 
 def _named(values: Mapping[str, Any], show: Callable[[Any], str]) -> str:

@@ -35,7 +35,7 @@ def _text(text: algebra.Text | None) -> Any:
     if text is None:
         return None
     if text.text is None:
-        return {"value": encoded(getattr(text.expr, "value", None))}
+        return {"value": encoded(text.values[0][1])}
     return {"text": text.text, "params": {n: encoded(v) for n, v in text.params.items()}}
 
 

@@ -70,6 +70,11 @@ def _equals(column: pa.ChunkedArray, name: str, value: Any) -> Any:
 
 def time_of(schema: pa.Schema, time: Any) -> Any:
     """The time column that was named, or the only one that can be it."""
+    if time is not None and not isinstance(time, str):
+        raise QueryError(
+            f"time={time!r} is an interval, and only events with one instant each are followed here",
+            hint="name one column",
+        )
     if time is not None:
         return time
     kinds = {name: t.kind for name, t in Columns.of(schema).types.items()}

@@ -106,7 +106,7 @@ class Query(Asking):
 
         `data`, `time`, `type`, `key` and `tiebreak` are those of `match`; `key={"user": 7}` takes the events of one key out of
         a table or a Spark DataFrame. `events` asks of certain events why they are no match, `{"a": 0, "b": [2, 3]}` or a list:
-        each is the number of its row or a dict of its columns' values. `event` asks for the misses that one event has a part in.
+        each is the number of its row (bad ones not counted) or a dict of its columns' values. `event` asks for the misses that one event has a part in.
 
         >>> import augury as ag
         >>> import pyarrow as pa

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from augury.explain import Explanation
+    from augury.pictures.diagram import Diagram
     from augury.runtime.options import Arguments, Options
     from augury.runtime.sets import SetMatcher, Sets
 
@@ -65,12 +66,19 @@ class QuerySet(Asking):
     def _program(self, schema: pa.Schema, options: Options) -> Sets:
         from augury.runtime.sets import program_of
 
-        return program_of(self._queries, schema, options)
+        found = program_of(self._queries, schema, options)
+        found.reader = query_of
+        return found
 
     def _explained(self, data: Any, options: Options, *, kernel: bool) -> Explanation:
         from augury.explain.cesar import explain_set
 
         return explain_set(self._queries, data, options, kernel=kernel)
+
+    def _diagram(self) -> Diagram:
+        from augury.pictures.diagram import merged
+
+        return merged({name: query._diagram() for name, query in self._queries.items()})  # noqa: SLF001
 
     def matcher(
         self, schema: Any, *, state: bytes | None = None, **arguments: Unpack[Arguments]
@@ -100,6 +108,13 @@ class QuerySet(Asking):
 
         queries = {name: json.loads(query.to_json()) for name, query in self._queries.items()}
         return json.dumps({"augury": VERSION, "language": "set", "queries": queries})
+
+
+def query_of(text: str) -> Asking:
+    """The query of a change: JSON, or the text of one in SASE+."""
+    from augury.query import from_json, sase
+
+    return from_json(text) if text.lstrip().startswith("{") else sase(text)
 
 
 def read(data: dict[str, Any]) -> QuerySet:

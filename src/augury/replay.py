@@ -27,6 +27,7 @@ from augury.expr.columns import from_arrow
 from augury.expr.printing import quoted
 from augury.expr.types import INT64_MAX, MICROSECONDS_PER_DAY, Kind
 from augury.expr.types import from_arrow as type_of
+from augury.match.gather import rows_of_table
 from augury.time import is_time, span
 
 Ints = npt.NDArray[np.int64]
@@ -48,7 +49,7 @@ class Recorded:
         files = self._files()
         if not _in_order(self._times(files)):
             table = pa.concat_tables(f.to_table() for f in files).combine_chunks()
-            yield table.take(pa.array(np.argsort(instants_of(table.column(self.time)), kind="stable")))
+            yield from Held(table, self.time).parts()
             return
         for file in files:
             for batch in file.to_batches(batch_size=PART):
@@ -119,11 +120,30 @@ class Generated:
         return next(Generated(self.name, 0, self.seed, self.options).parts()).schema
 
 
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Events that are in memory."""
+
+    table: pa.Table
+    time: str
+
+    def parts(self) -> Iterator[pa.Table]:
+        """The rows in order of time."""
+        times = instants_of(self.table.column(self.time), self.time)
+        if bool((times[1:] >= times[:-1]).all()):
+            yield self.table
+        else:
+            yield rows_of_table(self.table, np.argsort(times, kind="stable"))
+
+    def schema(self) -> pa.Schema:
+        return self.table.schema
+
+
 @dataclass(frozen=True, slots=True)
 class Arriving:
     """A stream as it arrives: some rows out of order, late or twice, as `generate.disturbed` has them."""
 
-    stream: Recorded | Generated
+    stream: Recorded | Generated | Held
     disorder: float = 0.0
     late: float = 0.0
     duplicates: float = 0.0
@@ -270,18 +290,22 @@ def instants_of(column: Any, name: str = "ts") -> Ints:
 
 
 def delay_of(given: str | int | None, type_: pa.DataType, column: str = "ts") -> int:
-    """A delay in units of a time column as it is stored: a number of an integer column, `30 seconds` of another."""
-    t = pa.types
-    if given is None:
-        given = "1 minute" if t.is_timestamp(type_) else "1 day" if t.is_date(type_) else 100
-    elif t.is_integer(type_) and str(given).isdecimal():
-        given = int(given)
-    found = span(given, "delay", type_of(type_), column)
-    if t.is_date64(type_):
+    """A delay in units of a time column as it is stored, which need not be instants."""
+    found = length_of(given, "delay", type_, column)
+    if pa.types.is_date64(type_):
         return found * MICROSECONDS_PER_DAY // 1000
-    if t.is_timestamp(type_):
+    if pa.types.is_timestamp(type_):
         return -(-found * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[type_.unit] // 10**6)
     return found
+
+
+def length_of(given: str | int | None, name: str, type_: pa.DataType, column: str) -> int:
+    """A length of time in words, in instants: a number of an integer column, `30 seconds` of another; or a usual one."""
+    if given is None:
+        given = "1 minute" if pa.types.is_timestamp(type_) else "1 day" if pa.types.is_date(type_) else 100
+    elif pa.types.is_integer(type_) and str(given).isdecimal():
+        given = int(given)
+    return span(given, name, type_of(type_), column)
 
 
 def _in_order(times: Iterator[Ints]) -> bool:

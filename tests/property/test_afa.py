@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import augury as ag
+from augury.runtime import afa
 from machines import bag, numbered, random_automaton, random_events
 
 
@@ -31,3 +32,15 @@ def differences(seed: int, **arguments: object) -> None:
 def test_every_plan_gives_what_the_definition_gives(block: int) -> None:
     for seed in range(100):
         differences(1000 * block + seed)
+
+
+def test_a_table_in_pieces_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(afa, "PIECE", 4)
+    for seed in range(120):
+        rng = random.Random(f"pieces {seed}")
+        windowed = seed % 3 > 0
+        query = random_automaton(rng, within=windowed).query(within=rng.randint(1, 12) if windowed else None)
+        table = random_events(rng, rng.randint(5, 16)).sort_by("ts")
+        told = {"time": "ts", "key": rng.choice((None, "k"))}
+        wanted = bag(query.match(table, plan="definition", **told))
+        assert bag(query.match(table, **told)) == wanted, seed

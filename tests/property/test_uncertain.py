@@ -13,8 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import augury as ag
+from augury.engines.imprecise import search
 from augury.semantics import imprecise as definition
-from uncertain_cases import PLANS, Case, by_definition, case, difference, rows_of, streams
+from uncertain_cases import PLANS, Case, by_definition, case, difference, rows_of, streams, unrelated
 
 SEEDS = st.integers(0, 10**9)
 
@@ -128,6 +129,20 @@ def test_compiled_loops_are_those_that_run_as_they_are(seed: int) -> None:
         for plan in PLANS:
             result = asked.query.match(asked.events, plan=plan, **asked.told)
             assert difference(wanted, rows_of(asked, result)) is None
+
+
+@given(SEEDS)
+@settings(max_examples=100)
+def test_what_matches_share_changes_nothing(seed: int) -> None:
+    """Matches of three events are evaluated together; one by one they are the same, and the definition's."""
+    rng = random.Random(seed)
+    asked = unrelated(rng, rng.randint(3, 9))
+    got = rows_of(asked, asked.query.match(asked.events, **asked.told))
+    assert difference(by_definition(asked, asked.events), got) is None, (
+        f"{asked.text}\n{asked.events.to_pylist()}"
+    )
+    with patch.object(search, "HULL", -1):
+        assert difference(got, rows_of(asked, asked.query.match(asked.events, **asked.told))) is None
 
 
 def test_instants_that_are_sure_are_points() -> None:

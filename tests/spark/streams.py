@@ -6,6 +6,7 @@ import os
 import uuid
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -61,23 +62,9 @@ def run(df: Any, checkpoint: Path) -> tuple[pa.Table, list[Any]]:
     return rows, list(query.recentProgress)
 
 
-def failure(df: Any, checkpoint: Path) -> str:
-    """What a streaming DataFrame says when it fails."""
-    from pyspark.errors import PySparkException
-
-    try:
-        run(df, checkpoint)
-    except PySparkException as error:
-        return str(error)
-    raise AssertionError("it did not fail")
-
-
 def counts_of(progress: Sequence[Any], number: int = 0) -> dict[str, int]:
-    """The sums of what the library's operator counted: of the first one in the query, or of another."""
-    total: dict[str, int] = {}
-    for one in progress:
-        names = sorted(n for n in one.observedMetrics if n.startswith("augury_"))
-        if names:
-            for name, value in one.observedMetrics[names[number]].asDict().items():
-                total[name] = total.get(name, 0) + value
-    return total
+    """What the library's operator counted: of the first one in the query, or of another."""
+    from augury.spark.progress import progress as told
+
+    found: dict[str, int] = told(SimpleNamespace(recentProgress=progress))["queries"][number]
+    return found

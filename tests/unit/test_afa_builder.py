@@ -188,6 +188,11 @@ def test_a_query_goes_through_json():
             ag.from_json(broken)
 
 
+def test_arcs_are_numbered_by_their_places():
+    afa = drawn().arc("a", "b").arc("a", "b", id="own").arc("a", "b").arc("a", "b", id="a4").epsilon("a", "b")
+    assert [m.id for m in afa.query().machine.moves] == ["a0", "own", "a2", "a4", "a5"]
+
+
 def test_explain_tells_arcs_masks_and_the_kernel():
     query = drawn(n=0).arc("a", "b", when="x > 1 and r.n < 5", update={"n": "r.n + x"}).query(within=5)
     told = query.explain(EVENTS, time="ts", kernel=True)
@@ -227,6 +232,17 @@ def test_bad_rows_are_an_error_or_dropped():
         assert len(rows(afa, table, bad_rows="drop")) == 2
     with pytest.warns(ag.DataWarning):
         assert len(rows(afa, table, bad_rows="drop", sequence="seq")) == 1
+
+
+def test_runs_that_pass_over_an_event_cost_nothing_each():
+    many = 3000
+    table = pa.table({"ts": range(many), "x": [n % 3 if n != 2500 else 9 for n in range(many)]})
+    afa = drawn().arc("a", "w", when="x = 0").arc("w", "w", when="x < 9").arc("w", "b", when="x = 9")
+    for within in (30, 300):
+        found, measures = afa.query(within=within).profile(table, time="ts")
+        assert found.num_rows == within // 3
+        assert measures["peak_runs"] >= within // 3
+        assert measures["run_steps"] < many
 
 
 def test_profile_counts():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 
 import augury as ag
 
+DATA = Path(__file__).parents[1] / "data"
 SCHEMA = pa.schema([("ts", pa.int64()), ("x", pa.int64())])
 
 
@@ -150,7 +152,7 @@ def test_an_arc_of_the_past_is_matched_with_what_is_kept():
 def test_many_changes_at_once():
     m = rising().query(within=100).matcher(SCHEMA, time="ts", speculate=None)
     m.insert(events((1, 1), (5, 5), (6, 7)))
-    arc = {"from": "b", "to": "c", "when": "x = 5", "update": {"top": "r.top + 1"}}
+    arc = {"source": "b", "target": "c", "when": "x = 5", "update": {"top": 2}}
     control = pa.table(
         {
             "version": [2, 1],
@@ -166,6 +168,20 @@ def test_many_changes_at_once():
     with pytest.raises(ag.DataError, match="frob"):
         m.apply(bad)
     assert told(m.insert(events((10, 4), (11, 5))))[-1:] == [("insert", 11, 110)]  # five is still there
+
+
+def test_changes_that_are_put_back_leave_no_state_behind():
+    m = rising().query(within=100).matcher(SCHEMA, time="ts", speculate=None)
+    to_new = json.dumps({"from": "b", "to": "new", "when": "x = 5"})
+    bad = pa.table(
+        {"version": [1, 2], "action": ["add_arc", "frob"], "name": ["n", "x"], "query": [to_new, None]}
+    )
+    with pytest.raises(ag.DataError):
+        m.apply(bad)
+    m.add_arc("b", "end", when="x = 6", final=True)
+    m.apply(bad.slice(0, 1))
+    assert m.insert(events((1, 1), (2, 5))).num_rows == 0  # "new" is not "end"
+    assert told(m.insert(events((3, 1), (4, 6)))) == [("insert", 4, 103)]
 
 
 def test_the_plan_restart_gives_the_same_and_pays_for_all():
@@ -235,3 +251,29 @@ def test_what_is_late_or_unknown_is_told():
     with pytest.raises(ag.QueryError):
         m.advance(20, where="z > 1")
     assert m.advance(20, where="x > 1").num_rows == 0
+
+
+def golden():
+    """The matcher whose state lies in `tests/data`: a key, an arc that came and one that went, events of each kind."""
+    query = rising().query(within=100)
+    schema = pa.schema([*SCHEMA, ("k", pa.string())])
+    told = {"time": "ts", "key": "k", "speculate": 50, "events": True}
+    return query, schema, told
+
+
+def test_a_state_of_version_1_goes_on():
+    query, schema, told = golden()
+    rows = [{"ts": t, "x": x, "k": k} for t, x, k in ((1, 1, "a"), (2, 2, "a"), (3, 1, "b"), (70, 9, "a"))]
+    m = query.matcher(schema, **told)
+    m.insert(pa.Table.from_pylist(rows, schema=schema))
+    m.advance(3)
+    m.add_arc(
+        "b", "end", when="x = 7", update={"top": "r.top + 1"}, id="seven", final=True, lifetime=(60, 90)
+    )
+    m.remove_arc("a3", at=80)
+    stored = (DATA / "state-1-automaton.bin").read_bytes()
+    for again in (m, query.matcher(schema, state=stored, **told)):
+        again.insert(pa.Table.from_pylist([{"ts": 75, "x": 7, "k": "b"}], schema=schema))
+        found = again.close().to_pylist()
+        ends = [(r["k"], r["top"], r["valid_from"], [e["ts"] for e in r["events"]]) for r in found]
+        assert sorted(ends) == [("a", 2, 70, [1, 2, 70]), ("a", 2, 70, [2, 70]), ("b", 2, 75, [3, 75])]

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/cli.md")
 HELPS = [
     "match",
+    "stream",
     "check",
     "explain",
     "expand",
@@ -36,8 +37,8 @@ MADE = {
     "stock.parquet": "stock",
     "st.parquet": "stock",
 }
-# What cannot run here: benchmarks measure for minutes, Spark takes ten seconds, and one example is a wrong query.
-LEFT_OUT = re.compile(r"augury bench|--spark|SEQ\(A a, B b'|\| ")
+# What cannot run here: benchmarks measure for minutes, a page is served until Ctrl-C, Spark takes ten seconds, and one example is a wrong query.
+LEFT_OUT = re.compile(r"augury bench|augury studio|--spark|SEQ\(A a, B b'|\| ")
 
 
 def run(command: str):

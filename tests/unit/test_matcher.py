@@ -5,7 +5,10 @@ conformance suite tells (the plans "as it comes").
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
+import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -280,6 +283,66 @@ def test_damaged_states_are_refused_wherever_they_are_damaged() -> None:
         STEPS.matcher(SCHEMA, state=b"PAR1 and so on", **ROLES)
     with pytest.raises(ag.DataError, match="bytes, not str"):
         STEPS.matcher(SCHEMA, state="AUGURYST", **ROLES)
+
+
+def test_large_states_are_refused_wherever_they_are_damaged() -> None:
+    m, rng = STEPS.matcher(SCHEMA, **ROLES), random.Random(5)
+    m.insert(events(*((rng.randint(0, 15), rng.choice("AAB"), f"user{n}", n) for n in range(20_000))))
+    m.advance(12)
+    state = m.state()
+    assert len(state) > 900_000
+    STEPS.matcher(SCHEMA, state=state, **ROLES)
+    for _ in range(100):
+        broken = bytearray(state)
+        for _ in range(rng.choice([1, 1, 2, 20])):
+            broken[rng.randrange(len(state))] ^= 1 << rng.randrange(8)
+        broken = broken[: rng.choice([len(state), len(state), rng.randrange(len(state))])]
+        if broken != state:
+            with pytest.raises(ag.DataError):
+                STEPS.matcher(SCHEMA, state=bytes(broken), **ROLES)
+    for longer in (state + b"\0", state + state, state[:5000] + state):
+        with pytest.raises(ag.DataError):
+            STEPS.matcher(SCHEMA, state=longer, **ROLES)
+
+
+def written_by_hand(state: bytes, change: Callable[[dict[str, Any]], Any], version: int = 1) -> bytes:
+    """The state with another header, and the checksum that goes with it."""
+    length = int.from_bytes(state[10:14], "little")
+    header = json.loads(state[14 : 14 + length])
+    told = change(header)
+    text = told if isinstance(told, bytes) else json.dumps(header).encode()
+    body = (
+        state[:8]
+        + version.to_bytes(2, "little")
+        + len(text).to_bytes(4, "little")
+        + text
+        + state[14 + length : -16]
+    )
+    return body + hashlib.blake2b(body, digest_size=16).digest()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda _: b"no JSON",
+        lambda _: b"[1, 2]",
+        lambda header: header.pop("frontier"),
+        lambda header: header.pop("sections"),
+        lambda header: header.pop("done"),
+        lambda header: header["sections"].pop(),
+        lambda header: header["sections"].append(0),
+        lambda header: header["sections"].reverse(),
+        lambda header: header.update(sections=[-1, *header["sections"][1:]]),
+        lambda header: header.update(counts=7),
+    ],
+)
+def test_states_that_no_matcher_wrote_are_refused(change: Callable[[dict[str, Any]], Any]) -> None:
+    state = golden().state()
+    STEPS.matcher(SCHEMA, state=written_by_hand(state, lambda _: None), **ROLES)
+    with pytest.raises(ag.DataError, match="does not hold what a state"):
+        STEPS.matcher(SCHEMA, state=written_by_hand(state, change), **ROLES)
+    with pytest.raises(ag.DataError, match="version 2"):
+        STEPS.matcher(SCHEMA, state=written_by_hand(state, lambda _: None, version=2), **ROLES)
 
 
 def test_a_state_is_of_one_query_and_its_columns() -> None:

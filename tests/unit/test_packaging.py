@@ -70,6 +70,6 @@ def test_wheel_has_types_grammars_and_every_module(tmp_path):
     assert packed == {
         path.relative_to(source).as_posix()
         for path in source.rglob("*")
-        if path.suffix in {".py", ".lark", ".typed"}
+        if path.suffix in {".py", ".lark", ".typed", ".html", ".css", ".js"}
     }
     assert "augury/py.typed" in packed

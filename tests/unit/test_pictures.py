@@ -95,10 +95,10 @@ def machine():
     afa = ag.Automaton(start="q0", final=["q3"], registers={"n": 0, "high": 0.0})
     afa.arc("q0", "q1", when="change < 0", update={"n": "1"}, id="drop")
     afa.arc("q1", "q1", when="change < 0", update={"n": "r.n + 1"}, id="further")
-    afa.arc("q1", "q2", when="change > 0 AND e.price > r.high", update={"high": "e.price"})
+    afa.arc("q1", "q2", when="change > 0 AND e.price > r.high", update={"high": "e.price"}, id="up")
     afa.arc("q2", "q1", when="change < -5", id="again", lifetime=(100, None))
     afa.arc("q1", "q3", when="change > 50", id="leap")
-    afa.epsilon("q2", "q3", when="r.n = 2").window_end("q1", "q3")
+    afa.epsilon("q2", "q3", when="r.n = 2", id="two").window_end("q1", "q3", id="end")
     return afa.query(within=2000).plot()
 
 
@@ -107,7 +107,30 @@ def misses():
     return query.why(LETTERS, time="ts", type="kind").plot()
 
 
+def stream():
+    ticks = ag.stream("Stock").where("vol > 10000").extend(n="1")
+    rising = ticks.iterate(
+        ag.stream("Stock"),
+        on="name = name.last AND price > price.last",
+        step=lambda x: x.extend(n="n.last + 1"),
+    )
+    return rising.then(ag.stream("Stock").union(ag.stream("Bond")), on="price < price.last").where("n > 3")
+
+
+def a_set():
+    return ag.QuerySet(
+        {
+            "fraud": ag.sase("PATTERN SEQ(A a, B b, C c) WHERE a.x > 5 AND b.x > a.x WITHIN 10"),
+            "drop": ag.sase("PATTERN SEQ(A a, B b, D d) WHERE a.x > 5 AND b.x > a.x WITHIN 10"),
+            "longer": ag.sase("PATTERN SEQ(A a, B b, D d) WHERE a.x > 5 AND b.x > a.x WITHIN 11"),
+            "rising": stream(),
+        }
+    )
+
+
 PICTURES = {
+    "stream": lambda: stream().plot(),
+    "set": lambda: a_set().plot(),
     "misses": misses,
     "machine": machine,
     **{name: (lambda text=text: ag.sase(text).plot()) for name, text in QUERIES.items()},
@@ -220,6 +243,17 @@ def test_an_automaton_has_its_states_guards_and_registers():
     assert "ignore: any event that is not for “take a[i]”" in said
 
 
+def test_a_set_shares_the_states_that_are_reached_alike():
+    states = [t for t in words(a_set().plot()) if t.isdigit()]
+    alone = sum(sum(t.isdigit() for t in words(query.plot())) for query in a_set()._queries.values())
+    assert (
+        len(states) == alone - 3 - 2
+    )  # one start for four, and A and B of fraud for drop; another window shares nothing
+    many = ag.QuerySet({f"q{n}": ag.sase(f"PATTERN SEQ(A a, B b) WHERE b.x > {n}") for n in range(100)})
+    assert any(t.startswith("24 of 100 queries") for t in words(many.plot()))
+    assert ag.QuerySet({}).plot().svg()
+
+
 def test_every_negated_component_is_in_the_picture():
     said = " ".join(words(ag.sase(QUERIES["absences"]).plot()))
     for absent in ("~(X n)", "no Stop s since", "~(Z z)"):
@@ -286,6 +320,29 @@ def test_many_matches_are_told_and_not_all_drawn():
     said = words(ag.plot_matches(result, data, limit=20, time="ts"))
     assert "the first 20 of 435 matches" in said
     assert any("more" in text for text in said)
+
+
+def test_results_of_every_language_are_drawn():
+    data = pa.table({"ts": [1, 2, 3], "hi": [2, 3, 4], "kind": ["A", "B", "A"], "x": [1, 2, 3]})
+    query = ag.sase("PATTERN SEQ(A a, B b)")
+    uncertain = query.match(
+        data,
+        time=("ts", "hi"),
+        type="kind",
+    )
+    assert "1 match" in words(ag.plot_matches(uncertain, data, time=("ts", "hi"), type="kind"))
+    then = ag.stream("A").then(ag.stream("B"))
+    both = ag.QuerySet({"sase": query, "cesar": then})
+    afa = ag.Automaton(start="q", final="r").arc("q", "r", when="x > 1")
+    for result in (
+        then.match(data, time="ts", type="kind"),
+        both.match(data, time="ts", type="kind"),
+        afa.query().match(data, time="ts"),
+        afa.query(within=2).match(data, time="ts"),
+    ):
+        assert any(
+            t.endswith(("1 match", "2 matches")) for t in words(ag.plot_matches(result, data, time="ts"))
+        )
 
 
 def test_which_column_is_the_time_is_asked_only_where_it_is_not_plain():

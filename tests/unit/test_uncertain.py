@@ -248,3 +248,5 @@ def test_profile_counts() -> None:
     assert measures["point_events"] == 6
     assert measures["point_matches"] == 7
     assert measures["rows"] == 2
+    assert {"predicate_evaluations", "peak_runs", "runs_merged", "peak_buffered_events"} < measures.keys()
+    assert measures["peak_bytes"] > 0

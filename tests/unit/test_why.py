@@ -1,6 +1,7 @@
 """`query.why` by example: each rule that can end a run, what is said of it, and the change that helps."""
 
 import datetime as dt
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -178,6 +179,27 @@ def test_too_many_matches_are_said_to_be_too_many():
     answer = why("PATTERN SEQ(A+ a[], B b) WHERE b.ts > 5", data)
     assert answer.matches is None
     assert "more matches than can be told apart" in str(answer)
+
+
+def test_decimals_and_unsigned_integers_have_bounds_too():
+    data = pa.table(
+        {"ts": [1, 2], "p": [Decimal("1.10"), Decimal("2.25")], "u": pa.array([1, 2], pa.uint64())}
+    )
+    for bound, told in (
+        ("b.p < 2.0", "b.p <= 2.25"),
+        ("b.u < 2", "b.u <= 2"),
+        ("b.p < a.p", "without b.p < a.p"),
+    ):
+        answer = ag.sase(f"PATTERN SEQ(T a, T b) WHERE {bound}").why(data, time="ts")
+        assert [c.said for c in answer.changes] == [told]
+
+
+def test_an_interval_of_time_is_refused():
+    data = pa.table({"lo": [1], "hi": [2]})
+    with pytest.raises(QueryError, match="is an interval"):
+        ag.sase("PATTERN T a").why(data, time=("lo", "hi"))
+    with pytest.raises(QueryError, match="is an interval"):
+        ag.plot_strategies(ag.sase("PATTERN T a"), data, time=("lo", "hi"))
 
 
 def test_times_are_told_as_times():

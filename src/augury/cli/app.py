@@ -9,6 +9,7 @@ import typer
 
 from augury.cli import completion
 from augury.cli.options import (
+    COMING,
     Column,
     DataArgument,
     Delimiter,
@@ -34,7 +35,7 @@ from augury.cli.options import (
     WithMaster,
     target_of,
 )
-from augury.cli.streams import streams
+from augury.cli.streams import Delay, Disorder, Duplicates, Late, streams
 from augury.cli.trouble import UsageError, told
 
 EXIT_CODES = """\
@@ -211,6 +212,134 @@ def match(
     )
 
 
+@app.command()
+@told
+def stream(
+    query: QueryArgument,
+    data: DataArgument = None,
+    time: Time = None,
+    type: Type = None,
+    key: Key = None,
+    tiebreak: Tiebreak = None,
+    params: Params = None,
+    output: Output = "all",
+    plan: Plan = "auto",
+    match_id: Annotated[
+        bool, typer.Option("--match-id", metavar="", help="A first column that names each match.")
+    ] = False,
+    max_runs: Annotated[
+        int | None,
+        typer.Option("--max-runs", min=1, help="Stop when more partial matches are alive at once."),
+    ] = None,
+    bad_rows: Annotated[
+        str, typer.Option("--bad-rows", metavar="error|drop", help="What to do with rows that have no time.")
+    ] = "error",
+    lateness: Annotated[
+        str | None,
+        typer.Option(
+            "--lateness",
+            metavar="TIME",
+            help="How long an event may be on its way: '1 minute', or a number where time is an integer. "
+            "\\[default: none, or --delay]",
+            rich_help_panel=COMING,
+            show_default=False,
+        ),
+    ] = None,
+    speed: Annotated[
+        str | None,
+        typer.Option(
+            "--speed",
+            metavar="N",
+            help="Replay N times as fast as time went. \\[default: as fast as can be]",
+            rich_help_panel=COMING,
+            show_default=False,
+        ),
+    ] = None,
+    disorder: Disorder = 0,
+    late: Late = 0,
+    duplicates: Duplicates = 0,
+    delay: Delay = None,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow",
+            metavar="",
+            help="DATA is a folder: its files, and those that come until Ctrl-C.",
+            rich_help_panel=COMING,
+        ),
+    ] = False,
+    idle: Annotated[
+        float | None,
+        typer.Option(
+            "--idle",
+            metavar="SECONDS",
+            help="With --follow: the stream ends when no file has come for so long.",
+            rich_help_panel=COMING,
+        ),
+    ] = None,
+    batch: Annotated[
+        str, typer.Option("--batch", metavar="N", help="The most rows at once.", rich_help_panel=COMING)
+    ] = "1000",
+    input_format: InputFormat = None,
+    column: Column = None,
+    delimiter: Delimiter = None,
+    null: Null = None,
+    to: To = None,
+    format_: Format = None,
+    overwrite: Overwrite = False,
+    limit: Limit = 20,
+    quiet: Quiet = False,
+) -> None:
+    """Match events as they come: files replayed, or a folder as it grows.
+
+    Each match is written when it is certain. On a terminal a live table tells
+    of matches, the events' rate, what is open, what is kept, and what was late.
+
+    \b
+    Examples:
+      augury stream theft.sase readings.parquet -t ts --type kind
+      augury stream theft.sase readings.parquet -t ts --type kind --speed 3600
+      augury stream theft.sase readings.csv -t ts --type kind --disorder 0.2 \\
+                    --delay '5 minutes' -o thefts.jsonl
+      augury stream theft.sase readings -t ts --type kind --follow --idle 1
+    """
+    from augury.cli import streaming
+    from augury.cli.words import number_named, rows_named
+
+    _one_reader_of_stdin(query, data)
+    if follow and (not data or len(data) > 1):
+        raise UsageError("--follow watches one folder; name it")
+    options = {
+        "output": output,
+        "plan": plan,
+        "match_id": match_id,
+        "max_runs": max_runs,
+        "bad_rows": bad_rows,
+    }
+    arrival = streaming.Arrival(
+        None if speed is None else number_named(speed, "--speed"),
+        max(1, rows_named(batch)),
+        lateness,
+        disorder,
+        late,
+        duplicates,
+        delay,
+        follow,
+        idle,
+    )
+    streaming.stream(
+        query,
+        params or [],
+        lambda: _data(data, input_format, column, delimiter, null),
+        data[0] if follow and data else None,
+        _roles(time, type, key, tiebreak),
+        target_of(to, format_, overwrite, limit),
+        options,
+        arrival,
+        quiet=quiet,
+    )
+
+
 def _spark_at(master: str | None) -> Any:
     """What evaluates on that master, or None where --spark was not given."""
     if master is None:
@@ -372,6 +501,31 @@ def demo(
     from augury.cli.words import rows_named
 
     show(name or "rfid", rows_named(rows), seed, limit)
+
+
+@app.command()
+@told
+def studio(
+    port: Annotated[
+        int,
+        typer.Option("--port", min=0, max=65535, help="The port on this machine; 0 takes one that is free."),
+    ] = 8765,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", metavar="", help="Say the address, and open nothing.")
+    ] = False,
+) -> None:
+    """Open a page to try queries on: automaton, errors, matches, and why not.
+
+    The page is served to this machine alone. Ctrl-C ends it.
+
+    \b
+    Examples:
+      augury studio
+      augury studio --port 9000 --no-browser
+    """
+    from augury.cli.pages import serve
+
+    serve(port, browser=not no_browser)
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

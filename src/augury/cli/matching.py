@@ -152,7 +152,7 @@ def _here(query: Query, data: Data, roles: Roles, options: dict[str, Any], quiet
     table, arguments = read(query, data, roles, options, quiet=quiet)
     with (
         told_types(data, table.schema),
-        _told_warnings(),
+        told_warnings(),
         Meter.of_rows("matching", table.num_rows, quiet=quiet) as meter,
         watched(lambda done, _: meter.reach(done)),
     ):
@@ -184,7 +184,7 @@ def checked(
 
 
 @contextmanager
-def _told_warnings() -> Iterator[None]:
+def told_warnings() -> Iterator[None]:
     """Dropped rows are told in a line, not as Python warns."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)

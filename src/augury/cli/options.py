@@ -11,6 +11,7 @@ from augury.cli import completion
 from augury.cli.trouble import UsageError
 
 ROLES, READING, WRITING = "Columns that play a role", "Reading", "Writing"
+COMING = "How events come"
 
 QueryArgument = Annotated[
     str,

@@ -20,7 +20,7 @@ from augury.query import Query, from_json, sase
 def query_from(given: str, params: Sequence[str] = ()) -> Query:
     """The query that was given as text, as a file's name, or as `-` for standard input."""
     text = _query_text(given)
-    values = dict(_parameter(p) for p in params)
+    values = dict(parameter(p) for p in params)
     if text.lstrip().startswith("{"):
         if values:
             raise UsageError("a query in JSON has its parameters with it; leave out --param")
@@ -81,7 +81,7 @@ def _decoded(data: bytes, name: str) -> str:
         ) from None
 
 
-def _parameter(text: str) -> tuple[str, Any]:
+def parameter(text: str) -> tuple[str, Any]:
     """`limit=5` as a name and a value: a number, true, false or null if it reads as one, otherwise a string."""
     name, equals, value = text.partition("=")
     if not equals or not name:

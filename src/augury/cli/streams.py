@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from augury.cli.options import Format, Limit, Overwrite, Quiet, Rows, Seed, To, target_of
+from augury.cli.options import COMING, Format, Limit, Overwrite, Quiet, Rows, Seed, To, target_of
 from augury.cli.trouble import told
 
 streams = typer.Typer(
@@ -26,7 +26,7 @@ streams = typer.Typer(
     rich_markup_mode="rich",
 )
 
-_ARRIVAL = "How it arrives"
+_ARRIVAL = COMING
 Disorder = Annotated[
     float,
     typer.Option(
@@ -58,7 +58,7 @@ Delay = Annotated[
     typer.Option(
         "--delay",
         metavar="TIME",
-        help="How late a row may be: 30 seconds (stock: 100, in ticks). \\[default: 1 minute; stock: 100]",
+        help="How late a row may be: 30 seconds, or 100 where time is an integer, as that of stock. \\[default: 1 minute; 100]",
         rich_help_panel=_ARRIVAL,
         show_default=False,
     ),

@@ -31,6 +31,21 @@ def rows_named(text: str) -> int:
     raise UsageError(f"{text!r} is no number of rows; write 1000, 1e6 or 10M")
 
 
+def number_named(text: str, option: str) -> float:
+    """A number above 0: `60`, `0.5`, `1e3`.
+
+    >>> number_named("1e3", "--speed")
+    1000.0
+    """
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < float("inf"):
+        raise UsageError(f"{option} {text!r} is no number above 0")
+    return found
+
+
 def microseconds_named(text: str) -> int:
     """A length of time: `30 seconds`, `5min`, `1.5 h`.
 

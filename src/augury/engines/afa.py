@@ -31,8 +31,8 @@ from augury.expr.functions import calls_python
 from augury.expr.inputs import CODED, Bound
 from augury.expr.physical import from_values, take
 from augury.expr.tree import Expr, typed
-from augury.expr.types import INT64_MIN
-from augury.plan.slots import Slots
+from augury.expr.types import INT64_MAX, INT64_MIN
+from augury.plan.slots import Placed, Slots
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -132,20 +132,29 @@ class Stepper:
         """For each row the slots that it may use."""
         leaf, rows = self.leaf(table), table.num_rows
         found = [np.zeros(rows, np.int64) for _ in range(words)]
+        alike: dict[tuple[int, int], list[Placed]] = {}  # arcs that differ in their lifetimes alone
         for placed in self.slots.placed:
-            bit = bits[placed.slot]
-            if bit < 0:
-                continue
-            good = np.ones(rows, np.bool_)
-            if placed.arc.low > INT64_MIN:
-                good &= times >= placed.arc.low
-            if placed.arc.high is not None:
-                good &= times < placed.arc.high
-            if not good.any():
-                continue
-            for test in placed.static:
-                self.measures["batch_evaluations"] += rows
-                good &= self._true(test, leaf, rows, good)
+            if bits[placed.slot] >= 0:
+                alike.setdefault((bits[placed.slot], id(placed.static)), []).append(placed)
+        known: dict[int, Mask] = {}  # what events decide, by the tests
+        in_order: tuple[Ints, Ints] | None = None  # times, and the rows that have them
+        for (bit, tests), group in alike.items():
+            if any(p.arc.low == INT64_MIN and p.arc.high is None for p in group):
+                lives = None
+            else:
+                if in_order is None:
+                    order = np.argsort(times, kind="stable")
+                    in_order = times[order], order
+                lives = _alive(group, *in_order)
+                if not lives.any():
+                    continue
+            if tests not in known:
+                good = np.ones(rows, np.bool_)
+                for test in group[0].static:
+                    self.measures["batch_evaluations"] += rows
+                    good &= self._true(test, leaf, rows, good)
+                known[tests] = good
+            good = known[tests] if lives is None else known[tests] & lives
             word, place = divmod(bit, source.WORD)
             found[word] |= good.astype(np.int64) << np.int64(place)
         return found
@@ -243,6 +252,7 @@ class Drive(Host):
         self.control = np.zeros(source.CTL, np.int64)
         self.control[source.SIZE] = self.size
         self.control[source.LIMIT] = stepper.max_runs
+        self.control[source.FRONT] = self.size
         self.at = 0
 
     def _arrays(self, found: Runs) -> dict[str, npt.NDArray[Any]]:
@@ -392,6 +402,21 @@ class Drive(Host):
             self.pool[name] = array
         self.size += many
         return front, self.size
+
+
+def _alive(group: Sequence[Placed], ascending: Ints, order: Ints) -> Mask:
+    """The rows whose times are in the lifetime of one of some arcs."""
+    lows = np.array([p.arc.low for p in group], np.int64)
+    highs = np.array([INT64_MAX if p.arc.high is None else p.arc.high for p in group], np.int64)
+    changes = np.zeros(len(ascending) + 1, np.int64)
+    begin = np.searchsorted(ascending, lows)
+    end = np.where([p.arc.high is None for p in group], len(ascending), np.searchsorted(ascending, highs))
+    some = begin < end
+    np.add.at(changes, begin[some], 1)
+    np.add.at(changes, end[some], -1)
+    alive = np.empty(len(ascending), np.bool_)
+    alive[order] = np.cumsum(changes)[:-1] > 0
+    return alive
 
 
 def endless() -> QueryError:

@@ -145,6 +145,7 @@ class History:
             self.base_rank[keys], self.base_time[keys] = fresh.rank[rows], fresh.time[rows]
             self.base_id[keys] = fresh.id[rows]
         self.fast = self.fast or self.stepper.measures["run_steps"] > FAST_FROM
+        self._sweep()
         return Changes(found, fresh.key[whole.rows[found.end]])
 
     @property
@@ -162,9 +163,13 @@ class History:
         """
         kept = self.kept
         hard = np.zeros(len(kept), np.bool_)
+        arcs = list(arcs)
+        newest = int(kept.time.max()) if len(kept) else INT64_MIN
         for arc in arcs:
+            if arc.low > newest:
+                continue
             hard |= (kept.time >= arc.low) & ((kept.time < arc.high) if arc.high is not None else True)
-        if self.restarts and list(arcs):
+        if self.restarts and arcs:
             hard[:] = True
         gone = np.zeros(len(kept), np.bool_) if gone is None else gone.copy()
         new = no_rows(self.schema) if new is None else new
@@ -381,13 +386,13 @@ class History:
         """The runs of all versions of a stretch, and its slices among them."""
         los, his = np.concatenate([s.ver_lo, s.ref_lo]), np.concatenate([s.ver_hi, s.ref_hi])
         known = los >= 0
-        distinct, which = _distinct(los[known], his[known])
-        lengths = distinct[1] - distinct[0]
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        rows, _ = slices(distinct[0], distinct[1])
-        self._from = (starts, distinct[0])
+        united, which = _united(los[known], his[known])
+        starts = np.concatenate([[0], np.cumsum(united[1] - united[0])])
+        rows, _ = slices(*united)
+        self._from = (starts, united[0])
         lo, hi = np.full(len(los), -1, np.int64), np.full(len(los), -1, np.int64)
-        lo[known], hi[known] = starts[:-1][which], starts[1:][which]
+        moved = starts[:-1][which] - united[0][which]
+        lo[known], hi[known] = los[known] + moved, his[known] + moved
         half = len(s.ver_lo)
         return (
             self.pool.runs(rows),
@@ -457,16 +462,16 @@ class History:
         if self.pool.size <= max(SPARE, 2 * self._swept):
             return
         lo, hi = (np.concatenate([getattr(self.kept, n), getattr(self, f"base_{n}")]) for n in ("lo", "hi"))
-        distinct, which = _distinct(lo, hi)
-        lengths = distinct[1] - distinct[0]
+        united, which = _united(lo, hi)
+        lengths = united[1] - united[0]
         self._swept = self.pool.size
         if self.pool.size <= 2 * int(lengths.sum()) + SPARE:
             return
-        rows, _ = slices(distinct[0], distinct[1])
+        rows, _ = slices(*united)
         old, self.pool = self.pool, Pool(self.query, self.stepper.options.extras)
         self.pool.append(old.runs(rows))
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        lo, hi = starts[:-1][which], starts[1:][which]
+        moved = (np.cumsum(lengths) - lengths - united[0])[which]
+        lo, hi = lo + moved, hi + moved
         many = len(self.kept)
         self.kept = replace(self.kept, lo=lo[:many], hi=hi[:many])
         self.base_lo, self.base_hi = lo[many:], hi[many:]
@@ -610,13 +615,19 @@ class History:
     def nodes(self) -> int:
         """The runs of all versions that are kept, shared ones once."""
         lo, hi = (np.concatenate([getattr(self.kept, n), getattr(self, f"base_{n}")]) for n in ("lo", "hi"))
-        distinct, _ = _distinct(lo, hi)
-        return int((distinct[1] - distinct[0]).sum())
+        united, _ = _united(lo, hi)
+        return int((united[1] - united[0]).sum())
 
 
-def _distinct(lo: Ints, hi: Ints) -> tuple[tuple[Ints, Ints], Ints]:
-    """Each slice once, by where it begins, and of which of them each is."""
-    longest = int((hi - lo).max()) + 1 if len(lo) else 1
-    words, which = np.unique(lo * longest + (hi - lo), return_inverse=True)
-    starts, lengths = np.divmod(words, longest)
-    return (starts, starts + lengths), which.reshape(-1)
+def _united(lo: Ints, hi: Ints) -> tuple[tuple[Ints, Ints], Ints]:
+    """The stretches of the pool that some slices cover, each row once, and in which of them each slice lies."""
+    if not len(lo):
+        return (lo, hi), lo
+    order = np.lexsort((hi, lo))
+    ends = np.maximum.accumulate(hi[order])
+    fresh = np.ones(len(lo), np.bool_)
+    fresh[1:] = lo[order[1:]] >= ends[:-1]  # those that touch stay apart: an empty one lies in its own
+    begins = np.flatnonzero(fresh)
+    which = np.empty(len(lo), np.int64)
+    which[order] = np.cumsum(fresh) - 1
+    return (lo[order[begins]], ends[np.append(begins[1:], len(lo)) - 1]), which

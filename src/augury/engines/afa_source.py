@@ -29,7 +29,7 @@ from augury.expr.tree import Agg, Attr, Expr, Len, typed
 from augury.plan.slots import Slot
 
 # Places in `ctl`, and what the kernel says when it comes back.
-EVENT, GOING, TODO, SIZE, LIMIT, STOP, STEPS, EVALUATIONS, PEAK, CTL = range(10)
+EVENT, GOING, TODO, SIZE, LIMIT, STOP, STEPS, EVALUATIONS, PEAK, FRONT, CTL = range(11)
 FINISHED, FULL, TOO_MANY, ENDLESS_CYCLE, PAUSED = range(5)
 WORD = 62  # bits of one mask: a signed word's, so that Numba shifts no unsigned ones
 
@@ -136,6 +136,11 @@ class _Kernel:
         self.leaf = _Leaf(registers, nullable, null_columns)
         self.w = Writer()
         self.epsilon = any(s.takes is Takes.EPSILON for s in slots)
+        self.keeping = [k for k, s in enumerate(slots) if s.takes is Takes.EVENT and s.keeps and not s.tests]
+        states = {0, *(s.source for s in slots), *(s.target for s in slots)}
+        special = self.epsilon or options.lists or options.sequence or options.embedded
+        self.passes = bool(self.keeping) and not special and max(states) < WORD
+        self.states = sorted(states)
 
     def fields(self) -> list[tuple[str, str]]:
         """The registers' arrays, as they end in names, with their types."""
@@ -159,14 +164,14 @@ class _Kernel:
         w(
             f"i = ctl[{EVENT}]; going = ctl[{GOING}]; t = ctl[{TODO}]; n = ctl[{SIZE}]",
             f"limit = ctl[{LIMIT}]; stop = ctl[{STOP}]; steps = ctl[{STEPS}]; peak = ctl[{PEAK}]",
-            f"evaluations = ctl[{EVALUATIONS}]",
+            f"evaluations = ctl[{EVALUATIONS}]; front = ctl[{FRONT}]; held = -1",
             f"why = {FINISHED}; done = 0; room = len(s_id)",
         )
         with w.block("while True:"):
             with w.block("if going == 0:"):
                 w("while t < len(todo) and todo[t] < i:", "    t += 1")
                 w("if t >= len(todo):", "    break")
-                w("i = todo[t]; t += 1; going = 1")
+                w("i = todo[t]; t += 1; going = 1; held = -1")
             w("if i >= len(times) or base[i] != 0:", "    going = 0", "    continue")
             w("plo = ver_lo[i - 1]; phi = ver_hi[i - 1]")
             with w.block("if ver_lo[i] >= 0 and hard[i] == 0:"):
@@ -275,6 +280,8 @@ class _Kernel:
         begins = self.may(
             [k for k, s in enumerate(self.slots) if s.takes is Takes.EVENT and s.source in reach]
         )
+        if self.passes:
+            self.passed_over(begins)
         w("part = 0; stop_at = phi; bottom = n")
         with w.block("while part < 2:"):
             with w.block("if part == 1:"):
@@ -310,15 +317,45 @@ class _Kernel:
             w("n -= far")
         w("if full:", "    n = mine", f"    why = {FULL}", "    break")
         w("if endless:", f"    why = {ENDLESS_CYCLE}", "    break")
-        w("steps += n - mine")
+        w("finals[i] = fin; steps += n - mine")
+        if self.passes:
+            with w.block("if quick:"):
+                w("if part < 2:", "    ver_hi[i] = phi")
+                w("else:", "    ver_hi[i] = n")
+                w("ver_lo[i] = alive; many = ver_hi[i] - alive")
+                w("if many > peak:", "    peak = many")
+                w("if many > limit:", f"    why = {TOO_MANY}", "    break")
+                w("i += 1", "continue")
         w("if n - mine > peak:", "    peak = n - mine")
         w("if n - mine > limit:", f"    why = {TOO_MANY}", "    break")
-        w("finals[i] = fin")
         self.same("same", "mine", "n", "alive", "phi")
         with w.block("if same:"):
             w("ver_lo[i] = alive; ver_hi[i] = phi; n = mine")
         with w.block("else:"):
             w("ver_lo[i] = mine; ver_hi[i] = n")
+
+    def passed_over(self, begins: str) -> None:
+        """quick = every run passes over the event as it is: the version is the same slice, or that and what begins
+        behind it. `held` are the states that its runs are in, by bit; -1 where they are not known.
+        """
+        w = self.w
+        w("quick = alive < phi")
+        with w.block("if quick:"):
+            with w.block("if held < 0:"):
+                w("held = 0", "for y in range(alive, phi):", "    held |= 1 << s_state[y]")
+            for state in self.states:
+                keeps = [k for k in self.keeping if self.slots[k].source == state]
+                moves = [
+                    k
+                    for k, s in enumerate(self.slots)
+                    if s.takes is Takes.EVENT and s.source == state and k not in keeps
+                ]
+                stuck = not keeps or state in self.final
+                test = "" if stuck else f" and (({self.may(moves)}) or not ({self.may(keeps)}))"
+                w(f"if held & {1 << state} != 0{test}:", "    quick = False")
+            # What begins can stand behind the slice only at the pool's end, among what this call has made.
+            w(f"if quick and ({begins}) and (phi != n or alive < front):", "    quick = False")
+        w("if quick:", "    j = phi", "else:", "    held = 0")
 
     def reached_from_start(self) -> set[int]:
         """The states that ε arcs reach before the first event."""
@@ -459,3 +496,5 @@ class _Kernel:
         w("n += 1")
         if counts and target in self.final:
             w("fin += 1")
+        if counts and self.passes:
+            w(f"held |= {1 << target}")

@@ -16,13 +16,14 @@ import numpy.typing as npt
 
 from augury.algebra import DUR
 from augury.engines.network import Accept, Network
-from augury.engines.runs import Events, Results
+from augury.engines.recipes import Planned, Recipes, Tainted
+from augury.engines.runs import Columns, Events, Results
 from augury.engines.words import Codes, column_of, words_of
 from augury.expr.columns import Column, evaluate
 from augury.expr.physical import take
 from augury.expr.tree import Agg, Attr, Expr, Len, typed
 from augury.expr.types import Type
-from augury.plan.linear import Streams, linear
+from augury.plan.linear import Streams, level_of, linear
 from augury.resolve_cesar import Span, Typed
 
 Ints = npt.NDArray[np.int64]
@@ -82,17 +83,18 @@ class Levels(Streams):
         self._layout_numbers: dict[Any, int] = {}
         self._derived: dict[int, _Derived] = {}
         self._numbers: dict[int, tuple[Typed, int]] = {}
+        self._plans: dict[int, tuple[Typed, tuple[int, list[Planned]]]] = {}
         self._of_query: dict[int, list[tuple[int, int]]] = {}  # (level, number) of what a query has put in
         self._adding: tuple[int, int | None] = (0, None)
         self._accepts: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
 
     # -------------------------------------------------------------- queries
 
-    def add(self, number: int, query: Typed, since: int | None = None) -> None:
-        """A query by its number, from 0; its events end after `since`."""
+    def add(self, number: int, query: Typed, values: Sequence[Any] = (), since: int | None = None) -> None:
+        """A query by its number, from 0, its numbered parameters having these values; its events end after `since`."""
         self._of_query[number] = []
         self._adding = number, since
-        self._insert(number, query)
+        self._insert(number, query, values)
         self._accepts.clear()
 
     def remove(self, number: int) -> None:
@@ -101,16 +103,27 @@ class Levels(Streams):
             self._derived.pop(name, None)
         self._accepts.clear()
 
-    def _insert(self, name: int, query: Typed) -> None:
+    def _insert(self, name: int, query: Typed, values: Sequence[Any] = ()) -> None:
+        level, planned = self._planned(query)
+        number, since = self._adding
+        self.networks[level].add(name, planned, query.attrs, values, since)
+        self._of_query[number].append((level, name))
+
+    def _planned(self, query: Typed) -> tuple[int, list[Planned]]:
+        """What a query is for its network; those that differ in numbered parameters are one here."""
+        known = self._plans.get(id(query))
+        if known is not None:
+            return known[1]
         automaton = linear(query, self)
         while len(self.networks) <= automaton.level:
             unit = self.span.unit
             self.networks.append(
                 Network(unit, self.codes, share=self.share, fast=self.fast, max_runs=self.max_runs)
             )
-        number, since = self._adding
-        self.networks[automaton.level].add(name, automaton, since)
-        self._of_query[number].append((automaton.level, name))
+        found = automaton.level, self.networks[automaton.level].recipes.plan(automaton)
+        if automaton.level == 0:  # others have operands, which are each query's own
+            self._plans[id(query)] = query, found
+        return found
 
     def derived(self, operand: Typed, level: int) -> int:
         known = self._numbers.get(id(operand))
@@ -124,7 +137,7 @@ class Levels(Streams):
     def states(self, number: int) -> Iterator[tuple[int, int]]:
         """The level and the node of each state of a query, always in the same order."""
         for level, name in self._of_query[number]:
-            for node in self.networks[level].queries[name].nodes:
+            for node in self.networks[level].queries[name]:
                 yield level, node
 
     def compile(self) -> None:
@@ -270,3 +283,14 @@ def _reader(found: Results, attrs: Mapping[str, Type], codes: Codes) -> Callable
         return column_of(found.regs[:, place], found.null[:, place], attrs[name], codes)
 
     return column
+
+
+def shares_recipe(query: Typed) -> bool:
+    """Whether queries that differ from this one in its numbered parameters alone can be read as one."""
+    if level_of(query) > 0:
+        return False
+    try:
+        Recipes(Columns(), share=True).plan(linear(query, Streams()))
+    except Tainted:
+        return False
+    return True

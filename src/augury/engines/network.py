@@ -9,36 +9,33 @@ some sorted lists take them in while events flow.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from augury.algebra import DUR
 from augury.engines.kernels import network as kernel
-from augury.engines.programs import COMPARISON, PLAIN, Assembler, Beyond, of_event
-from augury.engines.runs import FAR, Columns, Grown, Results, Runs, Variant, variant
-from augury.engines.words import Codes, word_of
-from augury.expr.fold import fold
-from augury.expr.tree import (
-    At,
-    Attr,
-    Binary,
-    Cast,
-    Expr,
-    Literal,
-    Logic,
-    children,
-    rewrite,
-    typed,
+from augury.engines.recipes import (
+    LOOP,
+    NULL_HOLE,
+    Atom,
+    Bound,
+    EdgeRecipe,
+    Planned,
+    ProgramRecipe,
+    Recipes,
+    instantiated,
 )
-from augury.expr.types import BOOL, INT64_MAX, INT64_MIN, Kind, Type
-from augury.plan.linear import EVENT, ROOT, RUN, WHOLE, Automaton, Edge, State
+from augury.engines.runs import FAR, Columns, Grown, Results, Runs, Variant, variant
+from augury.engines.words import Codes, value_of, word_of
+from augury.expr.tree import Expr, Literal, rewrite, typed
+from augury.expr.types import INT64_MAX, INT64_MIN, Type
+from augury.plan.linear import ROOT
 
 FEW = 8  # edges of one state that are tested one by one
 MANY_SIGNATURES = 64
-_MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class Tables(NamedTuple):
@@ -109,11 +106,6 @@ class Accept:
     attrs: Mapping[str, Type]
 
 
-@dataclass(slots=True)
-class _Query:
-    nodes: list[int] = field(default_factory=list)
-
-
 class Network:
     """States, edges and runs. With `share=False` every query has its own, and nothing but start edges is indexed."""
 
@@ -128,7 +120,8 @@ class Network:
         self.variant: Variant = variant(fast=fast)
         self.at: dict[str, Grown] = {name: Grown(fast=fast) for name in GROWN}
         self.accepts: dict[int, list[Accept]] = {}
-        self.queries: dict[int, _Query] = {}
+        self.queries: dict[int, list[int]] = {}  # the nodes of each
+        self.recipes = Recipes(self.columns, share=share)
         self.uses: list[int] = []  # by node: how many queries have it
         self.names: list[Any] = []  # by node: what it says
         self.types: list[tuple[Type, ...]] = []  # by node: of its registers
@@ -137,12 +130,15 @@ class Network:
         self._signatures: dict[tuple[int, ...], int] = {}
         self._ranges: dict[tuple[int, int, bool], list[tuple[int, int]]] = {}
         self._always: list[int] = []
-        self._fanout: dict[int, int] = {}
-        self._bounded: dict[int, bool] = {}  # by node: its filter alone ends its runs
-        self._incoming: dict[int, list[int]] = {}
+        self._fanout: list[int] = []
+        self._bounded: list[bool] = []  # by node: its filter alone ends its runs
+        self._incoming: list[tuple[int, int]] = []  # by node: its edges
+        self._shared: dict[int, tuple[Any, tuple[int, int]]] = {}  # by identity: what is there once
         self._run_columns: dict[int, None] = {}
-        self._constants: dict[Any, int] = {}
-        self._exprs: list[Expr] = []
+        self._constants: dict[int, int] = {}
+        self.at["constants"].append(0)
+        self.at["constant_null"].append(1)
+        self._exprs: list[tuple[ProgramRecipe, tuple[int, ...]]] = []
         self._indexed = 0  # edges that are in the hash table
         self._tables: Tables | None = None
         self._found_head: Any = None
@@ -159,158 +155,95 @@ class Network:
 
     # -------------------------------------------------------------- queries
 
-    def add(self, query: int, automaton: Automaton, since: int | None) -> None:
-        """A query more. Its runs begin with events that end after `since`."""
-        taken = self.queries[query] = _Query()
-        place: dict[int, int] = {}
-        carried = [{name: str(i) for i, name in enumerate(s.carried)} for s in automaton.states]
-        for number, state in enumerate(automaton.states):
-            node = self._node(number, state, place, carried, since, query)
-            place[number] = node
-            taken.nodes.append(node)
+    def add(
+        self,
+        query: int,
+        planned: Sequence[Planned],
+        attrs: Mapping[str, Type],
+        values: Sequence[Any],
+        since: int | None,
+    ) -> None:
+        """A query more, its parameters having these values. Its runs begin with events that end after `since`."""
+        taken: list[int] = []
+        for state in planned:
+            words = tuple(
+                word_of(h.value if h.slot is None else values[h.slot], h.kind, self.codes)
+                for h in state.holes
+            )
+            sources = tuple(taken[p] if p >= 0 else p for p in state.sources)
+            said = state.recipe, sources, words, since, None if self.share else query
+            node = self._nodes.get(said)
+            if node is None:
+                node = self._nodes[said] = self._new_node(state, sources, words, since)
+                self.names.append(said)
+            taken.append(node)
             self.uses[node] += 1
-        final = place[len(automaton.states) - 1]
-        self.accepts.setdefault(final, []).append(Accept(query, automaton.final.attrs))
+        self.queries[query] = taken
+        self.accepts.setdefault(taken[-1], []).append(Accept(query, attrs))
         self._tables = None
 
     def remove(self, query: int) -> None:
         """A query less: what it alone used is dead."""
         gone = self.queries.pop(query)
-        final = gone.nodes[-1]
+        final = gone[-1]
         self.accepts[final] = [a for a in self.accepts[final] if a.query != query]
-        for node in gone.nodes:
+        for node in gone:
             self.uses[node] -= 1
             if self.uses[node] == 0:
                 self.at["node_dead"][node] = 1
                 self._nodes.pop(self.names[node], None)
-                for edge in self._incoming.pop(node, ()):
+                for edge in range(*self._incoming[node]):
                     self.at["edge_dead"][edge] = 1
         self._tables = None
 
-    def _node(
-        self,
-        number: int,
-        state: State,
-        place: Mapping[int, int],
-        carried: Sequence[Mapping[str, str]],
-        since: int | None,
-        query: int,
+    def _new_node(
+        self, state: Planned, sources: Sequence[int], words: Sequence[int], since: int | None
     ) -> int:
-        """The state's node: one that says the same, or a new one."""
-        registers = tuple(t.kind for t in state.carried.values())
-        conditions = [_numbered(e, carried[number]) for e in state.filter]
-        edges = []
-        for edge in state.incoming:
-            names = {} if edge.source == ROOT else carried[edge.source]
-            tests = [_numbered(e, names) for e in edge.conditions]
-            outputs = [_numbered(edge.outputs[n], names) for n in state.carried]
-            edges.append((edge, tests, outputs))
-        said = (
-            tuple(
-                (
-                    -2 if e.source == number else place.get(e.source, ROOT),
-                    e.stream,
-                    tuple(map(signature, tests)),
-                    tuple(map(signature, outputs)),
-                )
-                for e, tests, outputs in edges
-            ),
-            state.stream,
-            tuple(map(signature, conditions)),
-            registers,
-            since,
-            bool(state.filter) or number < len(carried) - 1,
-            None if self.share else query,
-        )
-        node = self._nodes.get(said)
-        if node is not None:
-            return node
-        node = self._nodes[said] = self._new_node(state, conditions, is_final=number == len(carried) - 1)
-        self.names.append(said)
-        for edge, tests, outputs in edges:
-            source = node if edge.source == number else place.get(edge.source, ROOT)
-            self._new_edge(edge, source, node, tests, outputs, since)
-        return node
-
-    def _new_node(self, state: State, conditions: Sequence[Expr], *, is_final: bool) -> int:
         at, node = self.at, self.nodes
+        recipe = self.recipes.recipes[state.recipe]
         self.uses.append(0)
-        self.types.append(tuple(state.carried.values()))
-        self.registers = max(self.registers, len(state.carried))
-        atoms, dynamic = self._split(conditions, state.stream)
-        if not is_final:
-            atoms.append((self.columns.stream, kernel.EQ, state.stream))
-        start = len(at["atom_op"])
-        self._append_atoms(atoms)
+        self.types.append(state.types)
+        self.registers = max(self.registers, len(recipe.kinds))
+        start, end = self._atoms(recipe.filter.atoms, words)
         at["node_atoms"].append(start)
-        at["node_atoms_end"].append(len(at["atom_op"]))
-        at["node_programs"].append(len(at["program_start"]))
-        for expr in dynamic:
-            self._program(expr, state.stream)
-        at["node_programs_end"].append(len(at["program_start"]))
-        bound = _bound(conditions, self.unit)
-        self._bounded[node] = bound is not None
+        at["node_atoms_end"].append(end)
+        first, last = self._programs(recipe.filter.programs, words)
+        at["node_programs"].append(first)
+        at["node_programs_end"].append(last)
+        bound = self._longest(recipe.filter.bounds, words)
+        self._bounded.append(bound is not None)
+        self._fanout.append(0)
         at["node_longest"].append(FAR if bound is None else bound)
-        column, register, word = -1, -1, 0
-        if not is_final:
-            column, register, word = self._index_of_runs(atoms, dynamic, state.stream)
+        column, register, hole = recipe.found_by
+        if not recipe.is_final:
             self._run_columns[column] = None
         at["node_column"].append(column)
         at["node_register"].append(register)
-        at["node_word"].append(word)
+        at["node_word"].append(0 if hole is None else words[hole])
         at["node_edge"].append(-1)
-        at["node_final"].append(int(is_final))
+        at["node_final"].append(int(recipe.is_final))
         at["node_dead"].append(0)
-        at["node_registers"].append(len(state.carried))
+        at["node_registers"].append(len(recipe.kinds))
+        first_edge = self.edges
+        for edge, source in zip(recipe.edges, sources, strict=True):
+            self._new_edge(edge, node if source == LOOP else source, node, words, since)
+        self._incoming.append((first_edge, self.edges))
         return node
 
-    def _index_of_runs(
-        self, atoms: Sequence[tuple[int, int, int]], dynamic: Sequence[Expr], stream: int
-    ) -> tuple[int, int, int]:
-        """The column by which a state's runs are found, and the register or the constant that it equals."""
-        if self.share:
-            for expr in dynamic:
-                if isinstance(expr, Binary) and expr.op == "=":
-                    for event, run in ((expr.left, expr.right), (expr.right, expr.left)):
-                        kinds = {typed(event).kind, typed(run).kind}
-                        if not (kinds <= PLAIN or kinds in ({Kind.STRING}, {Kind.BINARY})):
-                            continue
-                        if of_event(event) and isinstance(run, Attr) and run.var == RUN:
-                            return self.columns.number(event, stream), int(run.name), 0
-            for column, op, word in atoms:
-                if op == kernel.EQ and column != self.columns.stream:
-                    return column, -1, word
-        return -1, -1, 0
-
     def _new_edge(
-        self,
-        edge: Edge,
-        source: int,
-        target: int,
-        tests: Sequence[Expr],
-        outputs: Sequence[Expr],
-        since: int | None,
+        self, edge: EdgeRecipe, source: int, target: int, words: Sequence[int], since: int | None
     ) -> None:
         at, number = self.at, self.edges
-        atoms, dynamic = self._split(tests, edge.stream)
-        if source == ROOT:
-            atoms.append((self.columns.stream, kernel.EQ, edge.stream))
-        at["edge_atoms"].append(len(at["atom_op"]))
-        self._append_atoms(atoms)
-        at["edge_atoms_end"].append(len(at["atom_op"]))
+        start, end = self._atoms(edge.guard.atoms, words)
+        at["edge_atoms"].append(start)
+        at["edge_atoms_end"].append(end)
         program = -1
-        if dynamic:
-            program = self._program(
-                dynamic[0] if len(dynamic) == 1 else Logic("AND", tuple(dynamic), type=BOOL), edge.stream
-            )
+        if edge.guard.programs:
+            program, _ = self._programs(edge.guard.programs, words)
         at["edge_program"].append(program)
-        moves = [self._move(expr, edge.stream) for expr in outputs]
-        at["edge_moves"].append(len(at["move_kind"]))
-        for register, (kind, what) in enumerate(moves):
-            at["move_target"].append(register)
-            at["move_kind"].append(kind)
-            at["move_source"].append(what)
-        at["edge_moves_end"].append(len(at["move_kind"]))
+        start, end = self._moves(edge, words)
+        at["edge_moves"].append(start)
+        at["edge_moves_end"].append(end)
         at["edge_source"].append(source)
         at["edge_target"].append(target)
         at["edge_dead"].append(0)
@@ -318,29 +251,31 @@ class Network:
         at["edge_found"].append(-1)
         at["edge_next"].append(-1)
         at["edge_signature"].append(-1)
-        self._incoming.setdefault(target, []).append(number)
-        self._place(number, source, atoms)
+        self._place(number, source, edge.guard.atoms, words)
         if source != ROOT and not self._bounded[source]:
-            bound = _bound(tests, self.unit)
+            bound = self._longest(edge.guard.bounds, words)
             known = at["node_longest"][source] if self._fanout[source] > 1 else INT64_MIN
             at["node_longest"][source] = max(int(known), FAR if bound is None else bound)
 
-    def _place(self, edge: int, source: int, atoms: Sequence[tuple[int, int, int]]) -> None:
+    def _place(self, edge: int, source: int, atoms: Sequence[Atom], words: Sequence[int]) -> None:
         """Where an edge is found: with its source if that has few, else by an index."""
-        fan = self._fanout[source] = self._fanout.get(source, 0) + 1
-        equal = tuple(sorted({c for c, op, _ in atoms if op == kernel.EQ and c != self.columns.stream}))
-        ranged = next(((c, op, w) for c, op, w in atoms if _side(op) is not None), None)
+        fan = 1
+        if source != ROOT:
+            fan = self._fanout[source] = self._fanout[source] + 1
+        equal = tuple(
+            sorted({a.column for a in atoms if a.op == kernel.EQ and a.column != self.columns.stream})
+        )
+        ranged = next((a for a in atoms if _side(a.op) is not None), None)
         if source != ROOT and (fan <= FEW or not self.share or (not equal and ranged is None)):
             self.at["edge_next"][edge] = self.at["node_edge"][source]
             self.at["node_edge"][source] = edge
             return
         if not equal and ranged is not None:
-            column, op, word = ranged
-            is_float = op >= kernel.FLOATS
-            side = _side(op)
+            is_float = ranged.op >= kernel.FLOATS
+            side = _side(ranged.op)
             assert side is not None
-            entry = (kernel.ordered(word, is_float), edge)
-            self._ranges.setdefault((column, side, is_float), []).append(entry)
+            entry = (kernel.ordered(_word(ranged, words), is_float), edge)
+            self._ranges.setdefault((ranged.column, side, is_float), []).append(entry)
             return
         if not equal:
             equal = (self.columns.stream,)
@@ -348,109 +283,91 @@ class Network:
             equal = equal[-1:]
         self.at["edge_signature"][edge] = self._signatures.setdefault(equal, len(self._signatures))
 
-    # -------------------------------------------------------------- expressions
+    # -------------------------------------------------------------- what recipes become
 
-    def _split(self, tests: Sequence[Expr], stream: int) -> tuple[list[tuple[int, int, int]], list[Expr]]:
-        """Comparisons that an event decides by itself, and what is left."""
-        atoms: list[tuple[int, int, int]] = []
-        dynamic: list[Expr] = []
-        for test in tests:
-            if of_event(test):
-                atoms.append(self._atom(test, stream))
-                continue
-            folded = fold(test)
-            if isinstance(folded, Literal):
-                if folded.value is not True:  # it never holds: no stream has this number
-                    atoms.append((self.columns.stream, kernel.EQ, INT64_MIN))
-            else:
-                dynamic.append(folded)
-        return atoms, dynamic
+    def _atoms(self, atoms: Sequence[Atom], words: Sequence[int]) -> tuple[int, int]:
+        start = len(self.at["atom_op"])
+        for atom in atoms:
+            self.at["atom_column"].append(atom.column)
+            self.at["atom_op"].append(atom.op)
+            self.at["atom_word"].append(_word(atom, words))
+        return start, start + len(atoms)
 
-    def _atom(self, test: Expr, stream: int) -> tuple[int, int, int]:
-        """One comparison of a column with a constant; what is no such thing is a column that is true."""
-        if isinstance(test, Binary) and test.op in COMPARISON:
-            for column, other, sign in (
-                (test.left, fold(test.right), test.op),
-                (test.right, fold(test.left), _MIRRORED[test.op]),
-            ):
-                if not isinstance(other, Literal) or other.value is None:
-                    continue
-                kinds = {typed(column).kind, typed(other).kind}
-                op = COMPARISON[sign]
-                if kinds == {Kind.FLOAT}:
-                    op += kernel.FLOATS
-                elif not (
-                    kinds <= PLAIN
-                    or (kinds in ({Kind.STRING}, {Kind.BINARY}) and op in (kernel.EQ, kernel.NE))
-                ):
-                    continue
-                return (
-                    self.columns.number(column, stream),
-                    op,
-                    word_of(other.value, typed(other).kind, self.codes),
-                )
-        return self.columns.number(test, stream), kernel.EQ, 1
+    def _programs(self, programs: Sequence[ProgramRecipe], words: Sequence[int]) -> tuple[int, int]:
+        """The numbers of some programs, one after another. Those without constants are there once."""
+        known = self._shared.get(id(programs))
+        if known is not None:
+            return known[1]
+        first = len(self.at["program_start"])
+        for recipe in programs:
+            self._program(recipe, words)
+        found = first, len(self.at["program_start"])
+        if not any(p.has_holes for p in programs):
+            self._shared[id(programs)] = programs, found
+        return found
 
-    def _append_atoms(self, atoms: Sequence[tuple[int, int, int]]) -> None:
-        # What fails most often comes first: equalities.
-        for column, op, word in sorted(atoms, key=lambda a: (a[1] != kernel.EQ, a[0] == self.columns.stream)):
-            self.at["atom_column"].append(column)
-            self.at["atom_op"].append(op)
-            self.at["atom_word"].append(word)
-
-    def _move(self, expr: Expr, stream: int) -> tuple[int, int]:
-        if of_event(expr):
-            return kernel.COPY_EVENT, self.columns.number(expr, stream)
-        if isinstance(expr, Attr) and expr.var == RUN:
-            return kernel.COPY_RUN, int(expr.name)
-        folded = fold(expr)
-        if isinstance(folded, Literal):
-            return kernel.CONSTANT, self._constant(folded.value, typed(folded).kind)
-        return kernel.COMPUTE, self._program(folded, stream)
-
-    def _constant(self, value: Any, kind: Kind) -> int:
-        word = 0 if value is None else word_of(value, kind, self.codes)
-        name = (word, value is None)
-        if name not in self._constants:
-            self._constants[name] = len(self._constants)
-            self.at["constants"].append(word)
-            self.at["constant_null"].append(int(value is None))
-        return self._constants[name]
-
-    def _program(self, expr: Expr, stream: int) -> int:
+    def _program(self, recipe: ProgramRecipe, words: Sequence[int]) -> int:
         number = len(self.at["program_start"])
         start = len(self.at["code"]) // 4
-        made = Assembler(lambda e: self.columns.number(e, stream), self._constant)
-        try:
-            self.at["code"].extend(made.assemble(expr))
-        except Beyond:
+        if recipe.code is None:
             self.beyond = True
+        elif recipe.has_holes:
+            constants = [self._constant(word) for word in words]
+            self.at["code"].extend(instantiated(recipe.code, constants, 0))
+        else:
+            self.at["code"].extend(instantiated(recipe.code, (), 0))
         self.at["program_start"].append(start)
         self.at["program_end"].append(len(self.at["code"]) // 4)
-        self._exprs.append(self._over_columns(expr, stream))
+        self._exprs.append((recipe, tuple(words) if recipe.has_holes else ()))
         return number
 
-    def _over_columns(self, expr: Expr, stream: int) -> Expr:
-        """For who interprets a program: what an event decides by itself is read from its column."""
-        if of_event(expr):
-            return Attr(EVENT, At.ONE, str(self.columns.number(expr, stream)), type=typed(expr))
-        changed = {c: self._over_columns(c, stream) for c in children(expr)}
+    def _moves(self, edge: EdgeRecipe, words: Sequence[int]) -> tuple[int, int]:
+        known = self._shared.get(id(edge.moves))
+        if known is not None:
+            return known[1]
+        at, start = self.at, len(self.at["move_kind"])
+        programs = [self._program(p, words) for p in edge.programs]
+        for register, (kind, what) in enumerate(edge.moves):
+            source = what
+            if kind == kernel.CONSTANT:
+                source = 0 if what == NULL_HOLE else self._constant(words[what])
+            elif kind == kernel.COMPUTE:
+                source = programs[what]
+            at["move_target"].append(register)
+            at["move_kind"].append(kind)
+            at["move_source"].append(source)
+        found = start, len(at["move_kind"])
+        if edge.movable:
+            self._shared[id(edge.moves)] = edge.moves, found
+        return found
+
+    def _constant(self, word: int) -> int:
+        """The place of a constant; at 0 there is a null."""
+        if word not in self._constants:
+            self._constants[word] = len(self._constants) + 1
+            self.at["constants"].append(word)
+            self.at["constant_null"].append(0)
+        return self._constants[word]
+
+    def _longest(self, bounds: Sequence[Bound], words: Sequence[int]) -> int | None:
+        """The longest duration, in instants, for which a conjunction can be true."""
+        found = [max(0, (words[b.hole] - (b.op == "<")) // self.unit) for b in bounds]
+        return min(found, default=None)
+
+    def expr(self, program: int) -> Expr:
+        """What a program computes, for who interprets it."""
+        recipe, words = self._exprs[program]
+        if not words:
+            return recipe.expr
+        holes = itertools.count(recipe.first_hole)
 
         def change(node: Expr) -> Expr:
-            return changed.get(node, node)
+            if isinstance(node, Literal) and node.value is not None:
+                kind = typed(node).kind
+                return Literal("constant", value_of(words[next(holes)], kind, self.codes), type=node.type)
+            return node
 
-        if not changed:
-            return expr
-        from dataclasses import fields, replace
-
-        new: dict[str, Any] = {}
-        for f in fields(expr):
-            value = getattr(expr, f.name)
-            if isinstance(value, tuple):
-                new[f.name] = tuple(change(v) if v in changed else v for v in value)
-            elif f.name not in ("span", "type") and not isinstance(value, str) and value in changed:
-                new[f.name] = change(value)
-        return replace(expr, **new)
+        return rewrite(recipe.expr, change)  # which meets constants in their order
 
     # -------------------------------------------------------------- arrays
 
@@ -582,44 +499,5 @@ def _side(op: int) -> int | None:
     return None
 
 
-def _numbered(expr: Expr, names: Mapping[str, str]) -> Expr:
-    """Registers by number: what they were named takes no part in what an automaton does."""
-
-    def change(node: Expr) -> Expr:
-        if isinstance(node, Attr) and node.var == RUN:
-            return Attr(RUN, At.ONE, names[node.name], type=node.type)
-        return node
-
-    return rewrite(expr, change)
-
-
-def signature(expr: Expr) -> Any:
-    """What an expression says, as a value to compare: types and constants are told apart."""
-    match expr:
-        case Attr():
-            return expr.var, expr.name
-        case Literal():
-            return type(expr.value).__name__, repr(expr.value), typed(expr).kind.value
-        case Cast():
-            return "cast", typed(expr).kind.value, signature(expr.arg)
-    said = getattr(expr, "op", None) or getattr(expr, "fn", None) or getattr(expr, "negated", None)
-    return (type(expr).__name__, str(said), *map(signature, children(expr)))
-
-
-def _bound(tests: Sequence[Expr], unit: int) -> int | None:
-    """The longest duration, in instants, for which a conjunction can be true."""
-    least = None
-    for test in tests:
-        if not isinstance(test, Binary):
-            continue
-        for side, other, sign in (
-            (test.left, test.right, test.op),
-            (test.right, test.left, _MIRRORED.get(test.op)),
-        ):
-            if not (isinstance(side, Attr) and side.var == WHOLE and side.name == DUR):
-                continue
-            if not isinstance(other, Literal) or type(other.value) is not int or sign not in ("<", "<=", "="):
-                continue
-            found = max(0, (other.value - (sign == "<")) // unit)
-            least = found if least is None else min(least, found)
-    return least
+def _word(atom: Atom, words: Sequence[int]) -> int:
+    return atom.word if atom.hole is None else words[atom.hole]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from augury.algebra import DUR
 from augury.engines.kernels import machine as op
@@ -43,7 +42,7 @@ class Assembler:
     """One program. `column` numbers an expression of the event alone, `constant` a constant."""
 
     column: Callable[[Expr], int]
-    constant: Callable[[Any, Kind], int]
+    constant: Callable[[Literal], int]
     code: list[int] = field(default_factory=list)
     slots: int = 0
     _known: dict[int, tuple[Expr, int]] = field(default_factory=dict)
@@ -79,7 +78,7 @@ class Assembler:
             case Attr() if node.var == WHOLE and node.name == DUR:
                 return self._emit(op.LOAD_DURATION)
             case Literal():
-                return self._emit(op.LOAD_CONSTANT, self.constant(node.value, kind))
+                return self._emit(op.LOAD_CONSTANT, self.constant(node))
             case Logic():
                 found = self._slot(node.args[0])
                 for arg in node.args[1:]:

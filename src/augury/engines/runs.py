@@ -23,7 +23,7 @@ from augury.engines.words import value_of, word_of
 from augury.errors import LimitError
 from augury.expr import scalars
 from augury.expr.interpret import interpret
-from augury.expr.tree import Attr, Expr, typed
+from augury.expr.tree import Attr, Cast, Expr, Literal, children, typed
 from augury.expr.types import INT64_MAX
 from augury.plan.linear import EVENT, RUN
 
@@ -78,15 +78,26 @@ class Columns:
         return len(self.exprs) + 1
 
     def number(self, expr: Expr, stream: int) -> int:
-        from augury.engines.network import signature
-
         of = stream if stream < 0 else None
-        name = (of, signature(expr))
+        name = (of, identity(expr))
         found = self._numbers.get(name)
         if found is None:
             self.exprs.append((of, expr))
             found = self._numbers[name] = len(self.exprs)
         return found
+
+
+def identity(expr: Expr) -> Any:
+    """What an expression says, as a value to compare: types and constants are told apart."""
+    match expr:
+        case Attr():
+            return expr.var, expr.name
+        case Literal():
+            return type(expr.value).__name__, repr(expr.value), typed(expr).kind.value
+        case Cast():
+            return "cast", typed(expr).kind.value, identity(expr.arg)
+    said = getattr(expr, "op", None) or getattr(expr, "fn", None) or getattr(expr, "negated", None)
+    return (type(expr).__name__, str(said), *map(identity, children(expr)))
 
 
 class Grown:
@@ -111,13 +122,18 @@ class Grown:
             self.data.append(value)
         else:
             if self.length == len(self.data):
-                self.data = np.concatenate([self.data, np.zeros(max(16, self.length), np.int64)])
+                self.data = np.concatenate([self.data, np.zeros(max(16, len(self.data)), np.int64)])
             self.data[self.length] = value
         self.length += 1
 
     def extend(self, values: Sequence[int]) -> None:
-        for value in values:
-            self.append(value)
+        if not self.fast:
+            self.data.extend(values)
+        else:
+            while self.length + len(values) > len(self.data):
+                self.data = np.concatenate([self.data, np.zeros(max(16, len(self.data)), np.int64)])
+            self.data[self.length : self.length + len(values)] = values
+        self.length += len(values)
 
     def plain(self) -> None:
         if self.fast:
@@ -208,10 +224,13 @@ def _as_word(value: float) -> int:
 
 def _interpreted(network: Network) -> Callable[..., tuple[int, bool]]:
     """Programs by the interpreter: for what the machine has no instruction for."""
-    codes, exprs, unit = network.codes, network._exprs, network.unit  # noqa: SLF001
+    codes, unit = network.codes, network.unit
+    exprs: dict[int, Expr] = {}
 
     def program(p: int, k: int, e: int, ev: Events, au: Tables, st: Any) -> tuple[int, bool]:
-        expr = exprs[p]
+        expr = exprs.get(p)
+        if expr is None:
+            expr = exprs[p] = network.expr(p)
 
         def leaf(node: Any) -> Any:
             assert isinstance(node, Attr)

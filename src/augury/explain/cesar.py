@@ -67,7 +67,7 @@ def explain_set(queries: Mapping[str, Asking], data: Any, options: Options, *, k
         levels = Levels(program.streams.span, share=options.plan != "unshared", max_runs=options.most_runs)
         states = 0
         for number, member in enumerate(program.streams.members.values()):
-            levels.add(number, member.query)
+            levels.add(number, member.query, member.values)
             states += sum(1 for _ in levels.states(number))
         nodes = sum(n.nodes for n in levels.networks)
         lines += [

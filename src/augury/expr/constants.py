@@ -85,7 +85,7 @@ def bound(node: Param) -> Literal:
         kind = UINT
         if not 0 <= value < 2**64:
             raise QueryError(f"parameter :{node.name} does not fit in 64 bits", span=node.span)
-    return Literal("constant", value, span=node.span, type=kind)
+    return Literal("constant", value, slot=node.slot, span=node.span, type=kind)
 
 
 def physical(value: Any) -> tuple[Any, Type | None]:

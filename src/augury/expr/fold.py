@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from augury.expr.functions import registered
 from augury.expr.interpret import interpret
-from augury.expr.tree import EXPR_TYPES, Agg, Attr, Call, Expr, Len, Literal, typed
+from augury.expr.tree import EXPR_TYPES, TAINTED, Agg, Attr, Call, Expr, Len, Literal, typed
 
 
 def fold(node: Expr) -> Expr:
@@ -37,7 +37,8 @@ def fold(node: Expr) -> Expr:
         node = replace(node, **changed)
     if not all(isinstance(p, Literal) for p in parts) or (isinstance(node, Call) and registered(node.fn)):
         return node
-    return Literal("constant", interpret(node, _no_reference), span=node.span, type=typed(node))
+    slot = TAINTED if any(isinstance(p, Literal) and p.slot is not None for p in parts) else None
+    return Literal("constant", interpret(node, _no_reference), slot=slot, span=node.span, type=typed(node))
 
 
 def _no_reference(node: Attr | Len | Agg) -> NoReturn:

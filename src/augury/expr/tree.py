@@ -34,6 +34,9 @@ class Node:
     type: Type | None = field(default=None, compare=False, repr=False)
 
 
+TAINTED = -1
+
+
 @dataclass(frozen=True, slots=True)
 class Literal(Node):
     """A constant. `kind` keeps apart what Python calls equal: 1, 1.0 and TRUE."""
@@ -42,6 +45,8 @@ class Literal(Node):
         str  # "null" | "bool" | "int" | "number" | "string" | "duration" (microseconds); checked: "constant"
     )
     value: bool | int | float | Decimal | str | bytes | None  # of a constant: its physical value
+    # Which parameter it is, where many queries are read as one that differ in these alone; TAINTED: it was computed.
+    slot: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,7 @@ class Param(Node):
 
     name: str
     value: Any
+    slot: int | None = field(default=None, compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
         # 1, 1.0 and TRUE are three values, and NaN is itself.

@@ -75,7 +75,7 @@ def move_of(
 ) -> Move:
     """An arc as it is written; `taken` are the ids that it must not have."""
     known = set(taken)
-    arc = next(f"a{n}" for n in range(len(known) + 1) if f"a{n}" not in known) if name is None else name
+    arc = next(f"a{n}" for n in itertools.count(len(known)) if f"a{n}" not in known) if name is None else name
     if not isinstance(arc, str) or arc == "":
         raise QueryError(f"an arc's id is a string, not {arc!r}")
     if arc in known:

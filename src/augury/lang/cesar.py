@@ -15,7 +15,7 @@ from augury.algebra import DUR, LAST, Text, check_known
 from augury.errors import QueryError, locating
 from augury.expr.printing import quoted, text_of
 from augury.expr.tree import Agg, At, Attr, Expr, Len, Name, Param, rewrite, walk
-from augury.lang.params import bound, bound_params, canonical
+from augury.lang.params import bound, canonical
 from augury.lang.sase import parse_raw
 
 ELSEWHERE = "x.last is the value of the event before: it has a meaning in on= and in step= alone"
@@ -48,7 +48,10 @@ def value(
     """What `extend` assigns: an expression if it is a text, else a constant."""
     if isinstance(given, str):
         return _text(given, {}, current, last, in_sequence)
-    return Text(Param("value", canonical("value", given)), None)
+    return Text(_VALUE, None, (("value", canonical("value", given)),))
+
+
+_VALUE = Param("value", None)
 
 
 def _text(
@@ -59,19 +62,31 @@ def _text(
     in_sequence: bool,
 ) -> Text:
     with locating(text):
-        parsed = _parsed(text)
-        for node in walk(parsed):
-            if isinstance(node, Attr) and node.var == LAST and not in_sequence:
-                raise QueryError(
-                    f"{quoted(node.name)}.last has no meaning here", span=node.span, hint=ELSEWHERE
-                )
-            if isinstance(node, Attr) and node.name != DUR:
-                try:
-                    check_known(node.name, last if node.var == LAST else current)
-                except QueryError as error:
-                    error.span = node.span
-                    raise
-        return Text(bound([parsed], params)[0], text, bound_params(params))
+        names = None if current is None else tuple(current)
+        parsed, wanted = _checked(text, names, None if last is None else tuple(last), in_sequence)
+        if wanted != params.keys():
+            bound([parsed], params)  # which says what is missing, or too much
+        return Text(parsed, text, tuple((n, canonical(n, v)) for n, v in params.items()))
+
+
+@functools.lru_cache(maxsize=4096)
+def _checked(
+    text: str, current: tuple[str, ...] | None, last: tuple[str, ...] | None, in_sequence: bool
+) -> tuple[Expr, frozenset[str]]:
+    """A text's tree, with names that there are, and the names of its parameters."""
+    parsed = _parsed(text)
+    for node in walk(parsed):
+        if not isinstance(node, Attr):
+            continue
+        if node.var == LAST and not in_sequence:
+            raise QueryError(f"{quoted(node.name)}.last has no meaning here", span=node.span, hint=ELSEWHERE)
+        if node.name != DUR:
+            try:
+                check_known(node.name, last if node.var == LAST else current)
+            except QueryError as error:
+                error.span = node.span
+                raise
+    return parsed, frozenset(n.name for n in walk(parsed) if isinstance(n, Param))
 
 
 @functools.lru_cache(maxsize=4096)

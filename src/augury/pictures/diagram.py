@@ -5,15 +5,19 @@ The words are those of `explain`: both are read off what the passes made.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
+from augury import algebra
 from augury.afa import Machine, Takes
 from augury.afa import Move as Drawn
 from augury.automaton import Absent, Action, Automaton
 from augury.automaton import Arc as Move
 from augury.engines import passes
-from augury.explain.words import arc_name, listed, predicate, register_name, series, state_name
+from augury.explain.words import a, arc_name, listed, predicate, register_name, series, state_name
 from augury.expr.printing import quoted, text_of
 from augury.pattern import Pattern, Strategy
 from augury.resolve import Test, without_schema
@@ -208,3 +212,146 @@ def _moved(move: Drawn, places: dict[str, int]) -> Arc:
         updates=tuple(f"{quoted(name)} := {text_of(w.expr)}" for name, w in move.updates),
         words=words,
     )
+
+
+# ------------------------------------------------------------------ CESAR
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """An arc whose target is not known yet: what stands around it says where it leads."""
+
+    source: int
+    name: str
+    kind: Kind = Kind.MOVE
+    guards: tuple[str, ...] = ()
+    updates: tuple[str, ...] = ()
+    words: str = ""
+    settled: bool = False  # which event it is: conditions to come are asked of the outcome
+
+    def to(self, target: int) -> Arc:
+        return Arc(self.kind, self.source, target, self.name, self.guards, self.updates, self.words)
+
+
+def of_algebra(node: algebra.Node) -> Diagram:
+    """A CESAR expression: a state for each operand that waits, the operators of one operand on the arcs."""
+    flow = _Flow()
+    ends = flow.enter(node)
+    flow.state("a result", ends, final=True)
+    return Diagram(tuple(flow.states), tuple(flow.arcs))
+
+
+class _Flow:
+    def __init__(self) -> None:
+        self.states = [State("0", "no event yet", start=True)]
+        self.arcs: list[Arc] = []
+
+    def state(self, title: str, incoming: list[_Open], *, final: bool = False) -> int:
+        number = len(self.states)
+        self.states.append(State(str(number), title, final=final))
+        self.arcs += [arc.to(number) for arc in incoming]
+        return number
+
+    def enter(self, node: algebra.Node, hole: _Open | None = None) -> list[_Open]:
+        """The arcs on which a node's tuples come."""
+        match node:
+            case algebra.Base(type=type_):
+                return [_Open(0, f"{a(quoted(type_))} event")]
+            case algebra.Hole():
+                assert hole is not None
+                return [hole]
+            case algebra.Where():
+                said = str(node.condition)
+                return [
+                    replace(p, guards=(*p.guards, f"then {said}" if p.settled else said))
+                    for p in self.enter(node.arg, hole)
+                ]
+            case algebra.Extend():
+                return self._updated(node.arg, hole, [f"{quoted(n)} := {t}" for n, t in node.values])
+            case algebra.Project():
+                return self._updated(node.arg, hole, [f"keep {', '.join(map(quoted, node.names))}"])
+            case algebra.Rename():
+                renamed = [f"{quoted(new)} := {quoted(old)}" for old, new in node.pairs]
+                return self._updated(node.arg, hole, renamed)
+            case algebra.Union():
+                return [*self.enter(node.left, hole), *self.enter(node.right, hole)]
+            case algebra.Then():
+                waits = self.state("waits for the next", self.enter(node.left, hole))
+                self._passes(waits)
+                return self._next(waits, node.right, node.on)
+        begun = self.state("waits for the first round", self.enter(node.left, hole))
+        self._passes(begun)
+        (first,) = self._next(begun, node.right, node.on)
+        rounds = self.state("after a round: a tuple, and waits for the next", self.enter(node.step, first))
+        (again,) = self._next(rounds, node.right, node.on)
+        self.arcs += [
+            replace(p.to(rounds), kind=Kind.TAKE, name=f"again: {p.name}")
+            for p in self.enter(node.step, again)
+        ]
+        self._passes(rounds)
+        return [_Open(rounds, "every round gives a tuple", Kind.SILENT, settled=True)]
+
+    def _updated(self, node: algebra.Node, hole: _Open | None, updates: list[str]) -> list[_Open]:
+        return [replace(p, updates=(*p.updates, *updates)) for p in self.enter(node, hole)]
+
+    def _passes(self, state: int) -> None:
+        words = "any event before the first that fits"
+        self.arcs.append(Arc(Kind.IGNORE, state, state, "filter", words=words))
+
+    def _next(self, state: int, right: algebra.Node, on: algebra.Text | None) -> list[_Open]:
+        """The first tuple of the right operand that fits; what is no base stream with conditions is named as it is written."""
+        guards: list[str] = [] if on is None else [str(on)]
+        while isinstance(right, algebra.Where):
+            guards.append(str(right.condition))
+            right = right.arg
+        name = quoted(right.type) if isinstance(right, algebra.Base) else algebra.notation(right)
+        return [_Open(state, f"the first {name}", guards=tuple(guards), settled=True)]
+
+
+# ------------------------------------------------------------------ many queries
+
+QUERIES = 24  # of a set that are drawn
+
+
+def merged(diagrams: Mapping[str, Diagram]) -> Diagram:
+    """Several automata as one: states that are reached alike and wait alike are one state."""
+    states: list[State] = [State("0", "no event yet", start=True)]
+    arcs: dict[Arc, None] = {}
+    known: dict[Any, int] = {}
+    about = (
+        [f"{len(diagrams)} queries"]
+        if len(diagrams) <= QUERIES
+        else [f"{QUERIES} of {len(diagrams)} queries"]
+    )
+    for name, diagram in itertools.islice(diagrams.items(), QUERIES):
+        about += [f"{quoted(name)}: {', '.join(diagram.about)}"] if diagram.about else []
+        places = {0: 0}
+        for n, state in enumerate(diagram.states):
+            if n not in places:
+                places[n] = _place(n, diagram, places, states, known)
+            if state.final:
+                at = places[n]
+                told = states[at].title.split(": a match")[0].split("a result")[0].rstrip(": ")
+                of = f"a match of {quoted(name)}"
+                states[at] = replace(states[at], title=": ".join(filter(None, [told, of])), final=True)
+        for arc in diagram.arcs:
+            target = None if arc.target is None else places[arc.target]
+            arcs[replace(arc, source=places[arc.source], target=target)] = None
+    return Diagram(tuple(states), tuple(arcs), tuple(about))
+
+
+def _place(
+    n: int, diagram: Diagram, places: dict[int, int], states: list[State], known: dict[Any, int]
+) -> int:
+    """The merged state of a state: an old one that is entered and left by loops in the same way, or a new one."""
+    incoming = [x for x in diagram.arcs if x.target == n and x.source != n]
+    alike = all(x.source in places for x in incoming) and not diagram.states[n].final
+    entered = frozenset(replace(x, source=places.get(x.source, -1), target=None) for x in incoming)
+    stays = frozenset(
+        replace(x, source=0, target=None) for x in diagram.arcs if x.source == n and x.target in (n, None)
+    )
+    key = (entered, stays, diagram.about, diagram.states[n].remembers) if alike else object()
+    if key not in known:
+        known[key] = len(states)
+        states.append(replace(diagram.states[n], label=str(len(states)), start=False))
+    return known[key]

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from augury.errors import DataError, QueryError
 from augury.expr.columns import physical_values
 from augury.expr.printing import quoted
-from augury.expr.types import Type, from_arrow
+from augury.expr.types import UNORDERED, Type, from_arrow
 from augury.match.gather import decoded, in_one_chunk
 from augury.schema import Columns
 from augury.time import is_time
@@ -52,17 +52,21 @@ def found_in(
 ) -> tuple[list[Found], tuple[str, ...], Type]:
     """The matches of a result, in its order; the names of its key columns, and the type of its times."""
     names = result.schema.names
-    span = next((s for s in SPANS if s[0] in names and s[1] in names), None)
-    if span is None:
+    spans = [s for s in SPANS if s[0] in names and s[1] in names]
+    if not spans:
         raise DataError(
             "these rows have no match_start and match_end, range_start and range_end, start and end, or valid_from and "
             'valid_to: they are no matches of output="all", "non_overlap" or "longest"'
         )
-    keys = tuple(n for n in names[: names.index(span[0])] if n not in _NAMES)
+    span = spans[0]
+    before = [result.schema.field(n) for n in names[: names.index(span[0])] if n not in _NAMES]
+    keys = tuple(
+        f.name for f in before if from_arrow(f.type).kind not in UNORDERED
+    )  # not a variable's events
     if span == ("start", "end"):  # of a stream of tuples the attributes stand before the times
         keys = ()
     of = from_arrow(result.schema.field(span[0]).type)
-    starts, ends = (physical_values(result.column(n), from_arrow(result.schema.field(n).type)) for n in span)
+    starts, ends = _ends(result, spans)
     key_values = [decoded(result.column(n)).to_pylist() for n in keys]
     confidences = result.column("confidence").to_pylist() if "confidence" in names else None
     queries = decoded(result.column("query")).to_pylist() if "query" in names else None
@@ -77,8 +81,24 @@ def found_in(
             query=None if queries is None else queries[row],
         )
         for row in range(result.num_rows)
+        if starts[row] is not None
     ]
     return matches, keys, of
+
+
+def _ends(result: pa.Table, spans: list[tuple[str, str]]) -> tuple[list[Any], list[Any]]:
+    """When each match begins and ends: in the rows of a set each language has columns of its own, null for the others."""
+    columns = {
+        name: physical_values(result.column(name), from_arrow(result.schema.field(name).type))
+        for span in spans
+        for name in span
+    }
+    own = [
+        next((s for s in spans if columns[s[0]][row] is not None), spans[0]) for row in range(result.num_rows)
+    ]
+    return [columns[s[0]][row] for row, s in enumerate(own)], [
+        columns[s[1]][row] for row, s in enumerate(own)
+    ]
 
 
 def _events(result: pa.Table, time: tuple[str, str | None] | None, y: str | None) -> list[list[Event]]:

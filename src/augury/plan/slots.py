@@ -55,11 +55,19 @@ class Slots:
         self.slots: list[Slot] = []
         self.placed: list[Placed] = []
         self._known: dict[Any, int] = {}
-        self.version = 0  # changes with the masks
+        self._tests: dict[Any, tuple[Expr, ...]] = {}  # equal static tests are one object
         for arc in arcs:
             self.add(arc)
 
     def add(self, arc: Arc) -> None:
+        self.placed.append(self.placing(arc))
+
+    def place(self, arc: Arc, like: Placed | None) -> None:
+        """An arc that is as another but for its id and its lifetime."""
+        self.placed.append(self.placing(arc) if like is None else Placed(like.slot, like.static, arc))
+
+    def placing(self, arc: Arc) -> Placed:
+        """Where an arc belongs; a slot is made for it if there is none."""
         static: list[Expr] = []
         dynamic: list[Expr] = []
         for test in _conjuncts(arc.when):
@@ -74,13 +82,12 @@ class Slots:
         if place is None:
             place = self._known[key] = len(self.slots)
             self.slots.append(slot)
-        self.placed.append(Placed(place, tuple(static), arc))
-        self.version += 1
+        tests = tuple(static)
+        return Placed(place, self._tests.setdefault(tuple(map(_key, tests)), tests), arc)
 
-    def change(self, old: Arc, new: Arc) -> None:
-        """The arc with another lifetime."""
-        self.placed = [replace(p, arc=new) if p.arc is old else p for p in self.placed]
-        self.version += 1
+    def change(self, place: int, arc: Arc) -> None:
+        """The arc at a place with another lifetime."""
+        self.placed[place] = replace(self.placed[place], arc=arc)
 
     def _update(self, update: Expr, arc: Arc) -> Expr:
         found = self._hoisted(update)

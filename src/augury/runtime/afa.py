@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -13,12 +14,13 @@ import pyarrow as pa
 
 from augury.afa import RESERVED, Machine, Move, Ready, Register, Takes, Written, ready
 from augury.engines.afa import Stepper
+from augury.engines.afa_history import History
 from augury.engines.afa_outputs import Found
 from augury.engines.afa_source import Options as KernelOptions
 from augury.engines.afa_whole import Whole
 from augury.engines.eager import EVERYTHING, Share
 from augury.errors import QueryError
-from augury.expr.columns import Column, result_type, to_arrow
+from augury.expr.columns import Column, from_arrow, result_type, to_arrow
 from augury.expr.functions import UserFunction, called
 from augury.expr.physical import from_values
 from augury.expr.printing import quoted, text_of
@@ -35,7 +37,8 @@ from augury.schema import Columns, Roles, roles_of
 if TYPE_CHECKING:
     from augury.runtime.afa_core import AutomatonCore
 
-PLANS = ("auto", "eager", "eager-unmerged", "can", "definition")
+PIECE = 1 << 22  # events from which on a table in order is matched piece by piece
+PLANS = ("auto", "eager", "eager-unmerged", "can", "restart", "definition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +121,22 @@ class Automata:
         return None  # every event counts: subsequences have no gaps
 
     def evaluator(self, *, profile: bool = False) -> Evaluation:
+        if self.options.plan == "restart":
+            raise QueryError(
+                'plan="restart" restarts a running matcher when an arc changes; a table has none',
+                hint='use it in query.matcher(…), or plan="eager"',
+            )
         return Evaluation(self, profile=profile)
 
     def core(self, *, speculates: bool = False) -> AutomatonCore:
         from augury.runtime.afa_core import AutomatonCore
 
         del speculates
+        if self.options.plan == "definition":
+            raise QueryError(
+                'plan="definition" is for tables: it forgets nothing and starts anew each time',
+                hint='use plan="auto", or "restart"',
+            )
         return AutomatonCore(self)
 
 
@@ -155,8 +168,37 @@ class Evaluation:
             )
             return by_definition(table, query, gives, events=options.events)
         stepper = stepper_of(query, options, profile=self.profile)
+        pieces = self._pieces(stepper, table)
+        if pieces is not None:
+            found = [self._followed(pieces[0], part) for part in pieces[1]]
+            self._count(stepper, table, PIECE * (8 * len(stepper.slots.columns) + 100))
+            return pa.concat_tables(found)
         whole = Whole(stepper, table)
-        found = whole.run()
+        made = whole.run()
+        self._count(stepper, table, int(table.nbytes) + whole.drive.room * 8 * len(whole.drive.source.pool))
+        listed = listed_events(table, whole.rows, made.start, made.end) if options.events else None
+        return rows_of(made, table, whole.rows[made.end], query, gives, listed)
+
+    def _pieces(self, stepper: Stepper, table: pa.Table) -> tuple[History, list[pa.Table]] | None:
+        """A large table that lies in order of time, piece by piece: what is needed beside it does not grow with it."""
+        if table.num_rows <= PIECE:
+            return None
+        history = History(stepper, table.schema, events=self.program.options.events)
+        name = self.program.clock
+        times = np.asarray(from_arrow(table.column(name), self.program.columns.types[name]).values)
+        if not history.follows or bool((times[1:] < times[:-1]).any()):
+            return None
+        cuts = [0]
+        while cuts[-1] < len(times):  # events of one time stay together
+            end = min(cuts[-1] + PIECE, len(times))
+            cuts.append(int(np.searchsorted(times, times[end - 1], side="right")))
+        return history, [table.slice(a, b - a) for a, b in itertools.pairwise(cuts)]
+
+    def _followed(self, history: History, part: pa.Table) -> pa.Table:
+        made = history.follow(part)
+        return rows_of(made.found, history.keys, made.key, self.program.query, self.program.gives, None)
+
+    def _count(self, stepper: Stepper, table: pa.Table, peak_bytes: int) -> None:
         counts = stepper.measures
         self.measures.add(
             Measures(
@@ -166,11 +208,9 @@ class Evaluation:
                 run_steps=counts["run_steps"],
                 peak_runs=counts["peak_runs"],
                 peak_buffered_events=table.num_rows,
-                peak_bytes=int(table.nbytes) + whole.drive.room * 8 * len(whole.drive.source.pool),
+                peak_bytes=peak_bytes,
             )
         )
-        listed = listed_events(table, whole.rows, found.start, found.end) if options.events else None
-        return rows_of(found, table, whole.rows[found.start], query, gives, listed)
 
     def measured(self) -> dict[str, int]:
         counts = asdict(self.measures)
@@ -187,12 +227,8 @@ def program_of(machine: Machine, schema: pa.Schema, options: Options, codec: Cod
         )
     if options.match_id:
         raise QueryError("match_id= names matches, and an automaton gives output events", hint="leave it out")
-    known = ("auto", "eager", "eager-unmerged", "can", "restart") if codec else PLANS
-    if options.plan not in known:
-        hint = "it restarts a running matcher: query.matcher(…)" if options.plan == "restart" else ""
-        raise QueryError(
-            f'plan="{options.plan}" evaluates no automaton here', hint=hint or 'use plan="auto", or "eager"'
-        )
+    if options.plan not in PLANS:
+        raise QueryError(f'plan="{options.plan}" evaluates no automaton', hint='use plan="auto", or "eager"')
     columns = Columns.of(schema)
     roles = roles_of(columns, options.time, options.type, options.key, options.tiebreak)
     if roles.end is not None:

@@ -21,7 +21,7 @@ from augury.expr.columns import Column, to_arrow
 from augury.expr.physical import from_arrow
 from augury.expr.types import INT64_MAX, INT64_MIN
 from augury.match.gather import rows_of_table
-from augury.plan.slots import Slots
+from augury.plan.slots import Placed, Slots
 from augury.runtime.changes import INSERT, RETRACT, with_op
 from augury.runtime.state import read_events, written_events
 
@@ -51,17 +51,23 @@ class AutomatonCore:
             events=program.options.events,
             restarts=program.options.plan == "restart",
         )
-        self.moves: list[Move] = list(program.query.machine.moves)  # by the arcs of the query as it is now
+        self.arcs: list[Arc] = list(program.query.arcs)
+        self.moves: list[Move] = list(program.query.machine.moves)  # what each arc was made of
+        self.places = {m.id: n for n, m in enumerate(self.moves)}
+        self.stale = False  # the query has not these arcs yet
+        self._known: dict[Any, tuple[Move, Arc, Placed]] = {}
         self.newest: int | None = None  # the largest time received
         self.changed = False
 
     @property
     def query(self) -> Ready:
+        self._commit()
         return self.history.query
 
     # -------------------------------------------------------------- events
 
     def step(self, new: pa.Table, frontier: int | None) -> list[pa.Table]:
+        self._commit()
         found = self._changed(new, frontier) if new.num_rows else []
         known = self.history.frontier
         if frontier is None or (frontier > INT64_MIN and (known is None or frontier > known)):
@@ -84,6 +90,7 @@ class AutomatonCore:
 
     def retract(self, gone: pa.Table, frontier: int | None) -> list[pa.Table]:
         del frontier
+        self._commit()
         return self._told(*self.history.change(gone=self._chosen(gone)[0]))
 
     def _chosen(self, wanted: pa.Table) -> tuple[Mask, Mask]:
@@ -100,71 +107,103 @@ class AutomatonCore:
 
     # -------------------------------------------------------------- arcs
 
-    def arc(self, place: int) -> Arc:
-        return self.query.arcs[place]
+    def arc(self, name: str) -> Arc | None:
+        """The arc of this id; of several that had it, the last."""
+        place = self.places.get(name)
+        return None if place is None else self.arcs[place]
 
     def add(
         self, moves: Sequence[tuple[Move, int | None, int | None]], final: Iterable[str] = ()
     ) -> list[Arc]:
         """More arcs, with lifetimes in instants where they are not the moves' own; which lifetimes are other now."""
-        query = self.query
-        many = len(query.arcs)
-        query = with_moves(query, [m for m, _, _ in moves], final)
-        arcs = list(query.arcs)
-        for place, (move, low, high) in enumerate(moves, start=many):
-            if low is not None:
-                arcs[place] = replace(arcs[place], low=low)
-            if high is not None:
-                arcs[place] = replace(arcs[place], high=high)
+        stepper = self.history.stepper
+        added = []
+        for move, low, high in moves:
+            arc, placed = self._typed(move, final)
+            arc = replace(
+                arc, id=move.id, low=arc.low if low is None else low, high=arc.high if high is None else high
+            )
+            self.places[move.id] = len(self.arcs)
+            self.arcs.append(arc)
             self.moves.append(move)
-            self.history.stepper.slots.add(arcs[place])
-        self.history.stepper.query = replace(query, arcs=tuple(arcs))
-        self.changed = True
-        return arcs[many:]
+            stepper.slots.place(arc, like=placed)
+            added.append(arc)
+        self.changed = self.stale = True
+        return added
 
-    def end(self, place: int, at: int) -> list[Arc]:
+    def _typed(self, move: Move, final: Iterable[str]) -> tuple[Arc, Placed | None]:
+        """The move with types. Where arcs come and go, most are drawn as one before was."""
+        key = (
+            move.source,
+            move.target,
+            move.takes,
+            move.low,
+            move.high,
+            id(move.when),
+            tuple(map(id, move.updates)),
+        )
+        known = self._known.get(key)
+        if known is not None and not final:
+            return known[1], known[2]
+        stepper = self.history.stepper
+        query = with_moves(replace(stepper.query, arcs=()), [move], final)
+        arc = query.arcs[0]
+        placed = stepper.slots.placing(arc)
+        self._known[key] = (move, arc, placed)  # with the move, so that its parts' identities stay theirs
+        stepper.query = replace(query, arcs=stepper.query.arcs)
+        return arc, placed
+
+    def end(self, name: str, at: int) -> list[Arc]:
         """An arc's lifetime ends; the lifetime that it loses."""
-        old = self.query.arcs[place]
+        place = self.places[name]
+        old = self.arcs[place]
         if old.high is not None and old.high <= at:
             return []
-        new = replace(old, high=max(at, old.low) if at < old.low else at)
-        arcs = list(self.query.arcs)
-        arcs[place] = new
-        self.history.stepper.slots.change(old, new)
-        self.history.stepper.query = replace(self.query, arcs=tuple(arcs))
-        self.changed = True
+        self.arcs[place] = replace(old, high=at)
+        self.history.stepper.slots.change(place, self.arcs[place])
+        self.changed = self.stale = True
         return [replace(old, low=max(at, old.low))]
 
     def arcs_as_they_are(self) -> Any:
         """For `put_back`, if some of many changes should turn out to be bad."""
-        return self.query, list(self.moves), list(self.history.stepper.slots.placed), self.changed
+        lists = (list(self.arcs), list(self.moves), list(self.history.stepper.slots.placed))
+        return self.query, lists, dict(self.places), self.changed
 
     def put_back(self, known: Any) -> None:
-        query, self.moves, placed, self.changed = known
-        self.history.stepper.query = query
-        slots = self.history.stepper.slots
-        slots.placed, slots.version = placed, slots.version + 1
+        stepper = self.history.stepper
+        stepper.query, (self.arcs, self.moves, stepper.slots.placed), self.places, self.changed = known
+        self.stale = False
+        self._known.clear()  # states that had come are not there any more
 
     def revise(self, arcs: Iterable[Arc]) -> list[pa.Table]:
         """Events that are kept, matched again as the arcs of these lifetimes are now."""
+        self._commit()
         return self._told(*self.history.change(arcs=arcs))
+
+    def _commit(self) -> None:
+        """Let the query have the arcs as they are now."""
+        if self.stale:
+            stepper = self.history.stepper
+            stepper.query = replace(stepper.query, arcs=tuple(self.arcs))
+            self.stale = False
 
     def _discard(self, frontier: int) -> None:
         """Arcs that no event can take any more are forgotten."""
-        query = self.query
-        stays = [n for n, a in enumerate(query.arcs) if a.high is None or a.high > frontier]
-        if len(stays) == len(query.arcs):
+        stays = [n for n, a in enumerate(self.arcs) if a.high is None or a.high > frontier]
+        if len(stays) == len(self.arcs):
             return
-        arcs = tuple(query.arcs[n] for n in stays)
+        slots = self.history.stepper.slots
+        self.arcs = [self.arcs[n] for n in stays]
         self.moves = [self.moves[n] for n in stays]
-        stepper = self.history.stepper
-        stepper.query = replace(query, arcs=arcs)
-        self.changed = True
-        if len(stepper.slots.slots) > 2 * len(arcs) + 8:  # slots of guards that are no more
-            stepper.slots = Slots(arcs)
-            stepper.null_columns = []
-        else:
-            stepper.slots.placed = [p for p in stepper.slots.placed if any(p.arc is a for a in arcs)]
+        slots.placed = [slots.placed[n] for n in stays]
+        self.places = {m.id: n for n, m in enumerate(self.moves)}
+        self.changed = self.stale = True
+        if len(slots.slots) > 2 * len(stays) + 8:  # slots of guards that are no more
+            self.history.stepper.slots = Slots(self.arcs)
+            self.history.stepper.null_columns = []
+            self._known.clear()
+        if len(self._known) > 4 * len(stays) + 64:
+            self._known.clear()
 
     # -------------------------------------------------------------- what is told
 
@@ -199,7 +238,7 @@ class AutomatonCore:
             "live_runs": h.live_runs,
             "nodes": nodes,
             "partitions": len(h.names),
-            "arcs": len(self.query.arcs),
+            "arcs": len(self.arcs),
             "recomputed": h.counts["recomputed"],
             "stale_numbers": h.counts["stale_numbers"],
             "buffered_events": len(h.kept) + len(h.archived),
@@ -271,7 +310,7 @@ class AutomatonCore:
             return
         assert self.program.codec is not None
         draw = self.program.codec.draw
-        self.moves = []
+        self.arcs, self.moves, self.places = [], [], {}
         self.history.stepper.query = replace(query, arcs=())
         self.history.stepper.slots = Slots()
         for told, low, high in header["arcs"]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from augury.afa import Arc, Move, Takes, instant_of
@@ -28,6 +29,7 @@ class AutomatonMatcher(Matcher):
     """What an automaton's `query.matcher` gives. Each call returns a table of changes."""
 
     def __init__(self, program: Automata, given: pa.Schema, *, state: bytes | None = None) -> None:
+        self._templates: dict[str, Move] = {}  # arcs by their JSON: where many come, most were drawn before
         super().__init__(program, given, state=state)
 
     @property
@@ -180,12 +182,9 @@ class AutomatonMatcher(Matcher):
     def _drawn(self, takes: Takes | None, given: Mapping[str, Any]) -> Move:
         program, core = cast("Automata", self.program), self._core
         assert program.codec is not None
-        now = [m.id for m, a in zip(core.moves, core.query.arcs, strict=True) if a.high is None]
-        past = {m.id for m in core.moves} - set(now)
-        given = dict(given)
         named = given.get("id")
         # An id that nobody gave is new; one of an arc that has been removed may be used again.
-        taken = set(now) if named is not None else {*now, *past}
+        taken = set(core.places) if named is None else self._in_use(named)
         move = program.codec.draw(takes, given, core.query.registers, taken)
         if move.takes is Takes.WINDOW_END and core.query.window is None:
             raise QueryError(
@@ -193,6 +192,10 @@ class AutomatonMatcher(Matcher):
                 hint="write query(within=…)",
             )
         return move
+
+    def _in_use(self, name: str) -> set[str]:
+        arc = self._core.arc(name)
+        return set() if arc is None or arc.high is not None else {name}
 
     def _final(self, move: Move, final: bool) -> tuple[str, ...]:
         if not final:
@@ -216,36 +219,25 @@ class AutomatonMatcher(Matcher):
     def _removed(self, name: str, at: Any) -> list[Arc]:
         self._check_open()
         core = self._core
-        places = [n for n, m in enumerate(core.moves) if m.id == name]
-        if not places:
-            message, hint = missing("arc", str(name), {m.id for m in core.moves})
+        arc = core.arc(name)
+        if arc is None:
+            message, hint = missing("arc", str(name), core.places)
             raise QueryError(message, hint=hint)
         if at is not None:
             self._check_explicit(at, "ends")
             time = self.program.columns.types[self.program.clock]
             end = instant_of(at, time, self.program.clock)
             assert end is not None
-            return core.end(places[-1], end)
+            return core.end(name, end)
         behind = self._next()
-        return core.end(places[-1], core.arc(places[-1]).low if behind is None else behind)
+        return core.end(name, arc.low if behind is None else behind)
 
     def _added_as_told(self, row: Mapping[str, Any]) -> list[Arc]:
-        try:
-            told = json.loads(row["query"])
-            given = {
-                "when": None,
-                "update": {},
-                "takes": "event",
-                **told,
-                "id": row["name"] or told.get("id"),
-            }
-            given["when"] = _written(given["when"])
-            given["update"] = {n: _written(w) for n, w in given["update"].items()}
-            lifetime = given.pop("lifetime", None)
-            final = bool(given.pop("final", False))
-            move = self._drawn(None, {**given, "lifetime": lifetime})
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(f"the change {row['name']!r} holds no arc in JSON: {error}") from None
+        known = self._templates.get(row["query"])
+        if known is not None and row["name"] and not self._in_use(row["name"]):
+            move, final = replace(known, id=row["name"]), False
+        else:
+            move, final = self._as_told(row)
         names = self._final(move, final)
         at = row.get("at")
         if at is not None:
@@ -257,14 +249,23 @@ class AutomatonMatcher(Matcher):
             return self._core.add([(move, None, None)], names)
         return self._core.add([(move, self._next(), None)], names)
 
+    def _as_told(self, row: Mapping[str, Any]) -> tuple[Move, bool]:
+        try:
+            told = json.loads(row["query"])
+            given = {**told, "id": row["name"] or told.get("id")}
+            final = bool(given.pop("final", False))
+            move = self._drawn(None, {"lifetime": None, **given})
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(f"the change {row['name']!r} holds no arc in JSON: {error}") from None
+        if not final:
+            if len(self._templates) > 1000:
+                self._templates.clear()
+            self._templates[row["query"]] = move
+        return move, final
+
     def _revised(self, arcs: list[Arc]) -> pa.Table:
         return self._changes(self._core.revise(arcs) if arcs else [])
 
 
 def _version(row: Mapping[str, Any]) -> Any:
     return row["version"]
-
-
-def _written(told: Any) -> Any:
-    """An expression of a JSON object: as `to_json` has it, or the text alone."""
-    return {"text": told, "params": {}} if isinstance(told, str) else told

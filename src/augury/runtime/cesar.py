@@ -7,9 +7,10 @@ expressions ─ resolve ─> Streams ─┬─ evaluator: Levels over a whole ta
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,12 +20,11 @@ import pyarrow.compute as pc
 
 from augury import algebra
 from augury.engines.eager import EVERYTHING, Share
-from augury.engines.levels import Levels
+from augury.engines.levels import Levels, shares_recipe
 from augury.engines.runs import Runs
 from augury.errors import QueryError
 from augury.expr.columns import from_arrow
 from augury.expr.functions import UserFunction, called
-from augury.expr.tree import Param, walk
 from augury.expr.types import INT64_MAX
 from augury.match.gather import no_rows, rows_of_table
 from augury.match.identity import canonical, value_digests
@@ -59,6 +59,8 @@ class Streams:
     columns: Columns
     options: Options
     given: pa.Schema
+    shapes: dict[Any, Typed | None] = field(default_factory=dict)  # None: parameters decide too much
+    schemas: dict[int, tuple[Typed, pa.Schema]] = field(default_factory=dict)
 
     @property
     def gives(self) -> pa.Schema:
@@ -68,7 +70,8 @@ class Streams:
 
     @property
     def functions(self) -> tuple[UserFunction, ...]:
-        return called([text.expr for m in self.members.values() for text in algebra.texts(m.node)])
+        texts = (text for m in self.members.values() for text in algebra.texts(m.node))
+        return called({t.text: t.expr for t in texts}.values())
 
     @property
     def name(self) -> str:
@@ -145,26 +148,44 @@ class Streams:
         return result_table(tables, gives)
 
     def member(self, node: algebra.Node) -> Member:
-        """An expression that meets the columns."""
-        return Member(node, resolve(node, self.columns, self.span))
+        """An expression that meets the columns. Of those that differ in plain values alone only the first one is read."""
+        values: list[Any] = []
+        name = algebra.shape(node, values)
+        if name not in self.shapes:
+            query = resolve(algebra.bound(node, itertools.count()), self.columns, self.span)
+            self.shapes[name] = query if shares_recipe(query) else None
+        shared = self.shapes[name]
+        if shared is not None:
+            return Member(node, shared, tuple(values))
+        return Member(node, resolve(algebra.bound(node, None), self.columns, self.span), ())
 
     def schema_of(self, member: Member) -> pa.Schema:
         """The columns of one query's result."""
-        return output_schema(member.query, self.columns, self.span)
+        known = self.schemas.get(id(member.query))
+        if (
+            known is None or known[0] is not member.query
+        ):  # in a copy in another process identities are others
+            found = output_schema(member.query, self.columns, self.span)
+            known = self.schemas[id(member.query)] = member.query, found
+        return known[1]
 
 
 class Member(NamedTuple):
-    """An expression and what it is for the data's columns."""
+    """An expression, what it is for the data's columns, and the values of the parameters that are numbered there."""
 
     node: algebra.Node
     query: Typed
+    values: tuple[Any, ...]
 
 
 class United:
     """The columns of a set: the query's name, then all that its members have."""
 
     def __init__(self) -> None:
-        self._fields: dict[str, tuple[str, pa.Field, int]] = {}  # who had it first, and how many have it
+        self._fields: dict[
+            str, tuple[str, pa.Field, int]
+        ] = {}  # who had it first, and how many schemas have it
+        self._schemas: dict[int, list[Any]] = {}  # by identity: a schema and how many members have it
         self._schema: pa.Schema | None = None
 
     @property
@@ -176,41 +197,51 @@ class United:
 
     def check(self, name: str, schema: pa.Schema) -> None:
         """That a member's columns go with those of the others."""
-        for field in schema:
-            if field.name == QUERY:
+        for column in schema:
+            if column.name == QUERY:
                 raise QueryError(
                     f"the result of {name!r} has a column named query, and a set has one of its own",
                     hint="rename it",
                 )
-            known = self._fields.get(field.name)
-            if known is not None and known[1].type != field.type:
+            known = self._fields.get(column.name)
+            if known is not None and known[1].type != column.type:
                 raise QueryError(
-                    f"the column {field.name!r} is {known[1].type} in the result of {known[0]!r} and {field.type} "
+                    f"the column {column.name!r} is {known[1].type} in the result of {known[0]!r} and {column.type} "
                     f"in that of {name!r}",
                     hint="the results of a set share a table; rename one of them",
                 )
 
     def add(self, name: str, schema: pa.Schema) -> None:
+        counted = self._schemas.get(id(schema))
+        if counted is not None and counted[0] is schema:
+            counted[1] += 1
+            return
         self.check(name, schema)
-        for field in schema:
-            first, known, many = self._fields.get(field.name, (name, field, 0))
+        self._schemas[id(schema)] = [schema, 1]
+        for column in schema:
+            first, known, many = self._fields.get(column.name, (name, column, 0))
             if not many:
                 self._schema = None
-            self._fields[field.name] = first, known, many + 1
+            self._fields[column.name] = first, known, many + 1
 
     def remove(self, schema: pa.Schema) -> None:
-        for field in schema:
-            first, known, many = self._fields.pop(field.name)
+        counted = self._schemas[id(schema)]
+        counted[1] -= 1
+        if counted[1]:
+            return
+        del self._schemas[id(schema)]
+        for column in schema:
+            first, known, many = self._fields[column.name]
             if many > 1:
-                self._fields[field.name] = first, known, many - 1
+                self._fields[column.name] = first, known, many - 1
             else:
+                del self._fields[column.name]
                 self._schema = None
 
 
 def values_in(node: algebra.Node) -> list[str]:
     """The constants and the values of parameters in an expression: its text shows no more than that there is one."""
-    exprs = (text.expr for text in algebra.texts(node))
-    return [canonical(n.value).hex() for e in exprs for n in walk(e) if isinstance(n, Param)]
+    return [canonical(value).hex() for text in algebra.texts(node) for _, value in text.values]
 
 
 def wider(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -272,7 +303,8 @@ class Evaluation:
         if program.options.plan == "definition":
             found = []
             for number, member in enumerate(program.members.values()):
-                rows = by_definition(member.query, table, program.columns, program.span)
+                query = resolve(algebra.bound(member.node, None), program.columns, program.span)
+                rows = by_definition(query, table, program.columns, program.span)
                 found.append((np.full(rows.num_rows, number), rows))
             self._add(
                 {"events": table.num_rows, "peak_buffered_events": table.num_rows, "peak_bytes": table.nbytes}
@@ -280,7 +312,7 @@ class Evaluation:
             return program.rows(found, names)
         levels, reader, writer = _levels(program)
         for number, member in enumerate(program.members.values()):
-            levels.add(number, member.query)
+            levels.add(number, member.query, member.values)
         if table.num_rows * (1 + levels.size // 100) >= COMPILED_FROM:
             levels.compile()
         rows = program.rows(writer.tables(levels.step(reader.batch(table))), names)
@@ -314,7 +346,8 @@ class Going:
             self._insert(name, None)
 
     def _insert(self, name: str, since: int | None) -> None:
-        self.levels.add(len(self.names), self.program.members[name].query, since)
+        member = self.program.members[name]
+        self.levels.add(len(self.names), member.query, member.values, since)
         self.since[name] = since
         self.numbers[name] = len(self.names)
         self.names.append(name)

@@ -311,11 +311,15 @@ class Matcher:
     # -------------------------------------------------------------- what leaves
 
     def _restore(self, state: bytes) -> None:
-        header, sections = unpack(state, self.program.name, (_WAITING, *self.core.SECTIONS))
-        self.frontier, self.counts = header["frontier"], {**self.counts, **header["counts"]}
-        waiting = read_events(sections[_WAITING], self.reads)
-        self.waiting = [waiting] if waiting.num_rows else []
-        self.core.unpack(header, sections)
+        try:
+            header, sections = unpack(state, self.program.name, (_WAITING, *self.core.SECTIONS))
+            self.frontier, self.counts = header["frontier"], {**self.counts, **header["counts"]}
+            waiting = read_events(sections[_WAITING], self.reads)
+            self.waiting = [waiting] if waiting.num_rows else []
+            self.core.unpack(header, sections)
+        except (KeyError, ValueError, TypeError, IndexError, pa.ArrowException) as error:
+            # Its checksum is right, so it was written so: by hand, or by what is no Augury.
+            raise DataError(f"the state does not hold what a state of this query holds: {error!r}") from None
 
     def _changes(self, found: Sequence[pa.Table]) -> pa.Table:
         """One table of changes."""

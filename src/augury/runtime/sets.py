@@ -41,8 +41,10 @@ class Sets:
 
     streams: Streams  # the expressions
     others: dict[str, Program]
+    schemas: dict[str, pa.Schema]  # of the others' results
     order: dict[str, None]  # all names, as they came
     types: dict[str, frozenset[str]]  # the stream types that each names
+    reader: Callable[[str], Asking] | None = None  # of the queries that come while a stream runs
 
     @property
     def options(self) -> Options:
@@ -143,8 +145,9 @@ class Sets:
                     f"{name!r} goes by the time column {program.clock!r}, and the set by {self.clock!r}",
                     hint="expressions of intervals and patterns of uncertain times cannot be in one set",
                 )
-            united.add(name, program.gives)
-            self.others[name] = program
+            gives = program.gives
+            united.add(name, gives)
+            self.others[name], self.schemas[name] = program, gives
         self.order[name] = None
         self.types[name] = query._types  # noqa: SLF001
         self._check_types(name)
@@ -154,20 +157,22 @@ class Sets:
         assert united is not None
         del self.order[name], self.types[name]
         if name in self.others:
-            united.remove(self.others.pop(name).gives)
+            del self.others[name]
+            united.remove(self.schemas.pop(name))
         else:
             united.remove(self.streams.schema_of(self.streams.members.pop(name)))
 
     def copy(self) -> Sets:
         """A set of a matcher's own."""
         made = program_of({}, self.given, self.options)
-        made.order, made.types = dict(self.order), dict(self.types)
+        made.streams.shapes, made.streams.schemas = self.streams.shapes, self.streams.schemas
+        made.order, made.types, made.reader = dict(self.order), dict(self.types), self.reader
         united = made.streams.united
         assert united is not None
         for name in self.order:
             if name in self.others:
-                made.others[name] = self.others[name]
-                united.add(name, self.others[name].gives)
+                made.others[name], made.schemas[name] = self.others[name], self.schemas[name]
+                united.add(name, self.schemas[name])
             else:
                 member = self.streams.members[name]
                 made.streams.members[name] = member
@@ -193,7 +198,7 @@ class Sets:
 
 def program_of(queries: Mapping[str, Asking], schema: pa.Schema, options: Options) -> Sets:
     """Queries that met their data's columns: what is wrong with one is told here, with its name."""
-    made = Sets(cesar.empty_program(schema, _of_all(options), United()), {}, {}, {})
+    made = Sets(cesar.empty_program(schema, _of_all(options), United()), {}, {}, {}, {})
     made.streams.options = options
     for name, query in queries.items():
         try:
@@ -382,6 +387,13 @@ class SetMatcher(Matcher):
 
     def add(self, name: str, query: Asking) -> pa.Table:
         """A query more, for the events later than all that were received so far."""
+        return self._added(name, query, self.newest)
+
+    def add_from(self, name: str, query: Asking, at: int | None) -> pa.Table:
+        """A query more, for the events from an instant on; None: for all."""
+        return self._added(name, query, None if at is None or at <= -(2**63) else at - 1)
+
+    def _added(self, name: str, query: Asking, since: int | None) -> pa.Table:
         self._check_open()
         check_member(name, query)
         if name in self.queries.order:
@@ -390,7 +402,7 @@ class SetMatcher(Matcher):
             )
         self.queries.insert(name, query)
         try:
-            self.core.add(name, self.newest)
+            self.core.add(name, since)
         except QueryError:
             self.queries.delete(name)
             raise

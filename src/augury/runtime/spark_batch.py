@@ -41,6 +41,7 @@ def match_frame(program_of: ProgramOf, df: DataFrame, options: Options) -> DataF
         from augury.runtime.spark_stream import match_stream
 
         return match_stream(program_of, df, options)
+    options.of_a_table()
     schema = arrow_schema(df.schema)
     program = program_of(schema, options)
     _check_readable(program, schema, df)

@@ -26,6 +26,8 @@ from augury.runtime.changes import OP
 from augury.runtime.program import Program
 from augury.runtime.spark_packing import unpacked, written
 from augury.runtime.spark_shards import LEDGER, Layout
+from augury.runtime.stream_changes import Change, Changing, Log
+from augury.runtime.stream_changes import read as read_changes
 from augury.runtime.stream_shard import COUNTED, NEVER, Done, Shard
 from augury.runtime.watermarks import frontier, watermark_for
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 LATE, EVENT = "late", "event"
+REJECTED, REASON = "rejected", "reason"
 GIVEN = "rows binary, " + ", ".join(f"{name} bigint" for name in (*COUNTED, "bad_rows"))
 _ROWS = 100_000  # of changes in one blob
 _NO_TIMER = -1
@@ -48,12 +51,18 @@ class Live:
     gives: pa.Schema  # the stream's columns
     layout: Layout
     late: bool  # late events are among what it gives
+    changes: bool  # its query takes changes
     chained: bool
     lag: int  # microseconds that the frontier stays behind the watermark
 
     @property
     def time(self) -> pa.DataType:
         return self.schema.field(self.program.clock).type
+
+    @property
+    def changing(self) -> Changing:
+        """How the query takes changes."""
+        return Changing(self.program, self.schema, self.program.gives)
 
     @property
     def name(self) -> str:
@@ -64,6 +73,7 @@ class Live:
             "speculate": repr(options.speculate),
             "shards": len(self.layout.shards),
             "buckets": self.layout.buckets,
+            **({"changes": True} if self.changes else {}),
         }
         return json.dumps(parts)
 
@@ -86,44 +96,71 @@ class Shards(StatefulProcessor):
             "ledger", _struct(timer=st.LongType(), due=st.BinaryType(), name=st.StringType())
         )
 
+        self.log = (
+            handle.getValueState("log", _struct(changes=st.StringType())) if self.live.changes else None
+        )
+
     def handleInputRows(self, key: Any, rows: Iterable[Frame], timerValues: Any) -> Iterator[Frame]:  # noqa: N802, N803
         """The rows of one shard in a micro-batch. The names are Spark's."""
         watermark = timerValues.getCurrentWatermarkInMs()
-        if key[0] == LEDGER:
-            yield self._checked(rows)
-            return
         events: dict[int, list[pa.Table]] = {}
+        told: list[str] = []
+        bad = 0
         for frame in rows:
-            for buckets, blob in zip(frame["buckets"], frame["rows"], strict=True):
-                for bucket, table in unpacked(buckets, blob):
-                    events.setdefault(bucket, []).append(table)
-        if self.live.chained and watermark <= 0:
+            bad += int(frame["bad_rows"].sum())
+            for buckets, blob, change in zip(frame["buckets"], frame["rows"], frame["change"], strict=True):
+                if change is not None:
+                    told.append(change)
+                elif blob:
+                    for bucket, table in unpacked(buckets, blob):
+                        events.setdefault(bucket, []).append(table)
+        log, rejected = self._changed(told, watermark)
+        if key[0] == LEDGER:
+            yield from self._said(bad, rejected)
+            return
+        if self.live.chained and events and watermark <= 0:
             raise DataError(
                 f"the column {self.live.program.clock} was made by a query, but these rows come from where that was "
                 "stored, and there is no watermark; give them one: withWatermark, or lateness="
             )
-        yield from self._step(events, watermark, expired=None)
+        yield from self._step(events, watermark, log, expired=None)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Frame]:  # noqa: N802, N803
         """The watermark has come to where a bucket of the shard is due. Spark passes these by name."""
         del key
         watermark = timerValues.getCurrentWatermarkInMs()
-        yield from self._step({}, watermark, expired=expiredTimerInfo.getExpiryTimeInMs())
+        log, _ = self._changed([], watermark)
+        yield from self._step({}, watermark, log, expired=expiredTimerInfo.getExpiryTimeInMs())
 
     def close(self) -> None:
         """Nothing is open."""
 
+    def _changed(self, told: list[str], watermark: int) -> tuple[Log | None, list[tuple[Change, str]]]:
+        """The changes of the query so far, with those that have just come, and which of these are no good."""
+        live = self.live
+        if self.log is None:
+            return None, []
+        stored = self.log.get()
+        log = Log() if stored is None else Log.from_json(stored[0])
+        if not told:
+            return log, []
+        log, rejected = live.changing.accept(
+            log, read_changes(told), frontier(watermark, live.lag, live.time)
+        )
+        self.log.update((log.to_json(),))
+        return log, rejected
+
     def _step(
-        self, events: dict[int, list[pa.Table]], watermark: int, *, expired: int | None
+        self, events: dict[int, list[pa.Table]], watermark: int, log: Log | None, *, expired: int | None
     ) -> Iterator[Frame]:
         live = self.live
-        shard = Shard(live.program, live.schema, live.chained)
+        shard = Shard(live.program, live.schema, live.chained, live.changing if live.changes else None)
         known = self._known()
         timer, due = _NO_TIMER, np.full(live.layout.buckets, NEVER, np.int64)
         if known is not None:
             timer, due = known[0], np.frombuffer(known[1], "<i8").astype(np.int64)
         before = due.copy()
-        done = shard.step(_Stored(self.buckets), due, events, frontier(watermark, live.lag, live.time))
+        done = shard.step(_Stored(self.buckets), due, events, frontier(watermark, live.lag, live.time), log)
         # After the step nothing is due by this watermark, so the timer is later, and is not the one that has expired.
         first = int(due.min())
         wanted = _NO_TIMER if first == NEVER else watermark_for(first, live.lag, live.time)
@@ -186,12 +223,17 @@ class Shards(StatefulProcessor):
         columns = [said[f.name] if f.name in said else pa.nulls(late.num_rows, f.type) for f in gives]
         return pa.Table.from_arrays(columns, schema=gives)
 
-    def _checked(self, rows: Iterable[Frame]) -> Frame:
-        """Word from the tasks before the shuffle: what they counted."""
-        bad = sum(int(frame["bad_rows"].sum()) for frame in rows)
+    def _said(self, bad: int, rejected: list[tuple[Change, str]]) -> Iterator[Frame]:
+        """Word from the tasks before the shuffle, and changes that are no good."""
         if self._known() is None:
             self.ledger.update((_NO_TIMER, b"", self.live.name))
-        return _frame(None, dict.fromkeys(COUNTED, 0), bad)
+        blob = None
+        if rejected:
+            said = {OP: [REJECTED] * len(rejected), REASON: [f"{change}: {why}" for change, why in rejected]}
+            columns = [said.get(f.name, [None] * len(rejected)) for f in self.live.gives]
+            arrays = [pa.array(c, f.type) for c, f in zip(columns, self.live.gives, strict=True)]
+            blob = written(pa.Table.from_arrays(arrays, schema=self.live.gives))
+        yield _frame(blob, dict.fromkeys(COUNTED, 0), bad)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +255,7 @@ class _Stored:
 
 def _difference(known: dict[str, Any], wanted: dict[str, Any]) -> str:
     """Why a checkpoint is refused, and what to do."""
-    if known["query"] != wanted["query"] or known["speculate"] != wanted["speculate"]:
+    if any(known.get(part) != wanted.get(part) for part in ("query", "speculate", "changes")):
         return (
             "this checkpoint was made by another query, or for other columns, roles or outputs; "
             "start the changed query with a checkpointLocation of its own"

@@ -32,6 +32,7 @@ PACKED = pa.schema(
         pa.field("buckets", pa.binary()),  # pairs of 32 bits: a bucket, and how many of the rows are its
         pa.field("rows", pa.binary()),
         pa.field("bad_rows", pa.int64()),
+        pa.field("change", pa.string()),  # of the query, in place of rows
     ]
 )
 
@@ -111,7 +112,7 @@ def _is_first() -> bool:
 
 
 def _row(shard: int, buckets: bytes, rows: bytes, bad: int) -> pa.RecordBatch:
-    return pa.record_batch([[shard], [buckets], [rows], [bad]], schema=PACKED)
+    return pa.record_batch([[shard], [buckets], [rows], [bad], [None]], schema=PACKED)
 
 
 def unpacked(buckets: bytes, rows: bytes) -> Iterator[tuple[int, pa.Table]]:

@@ -10,6 +10,7 @@ drops none. Only methods of DataFrames are called, so that a session behind Spar
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import itertools
 from dataclasses import replace
@@ -17,16 +18,18 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from augury.errors import QueryError
+from augury.errors import AuguryError, QueryError
 from augury.expr.printing import quoted
 from augury.runtime.changes import OP, changes_of
 from augury.runtime.options import Options, Unset
 from augury.runtime.program import Program
 from augury.runtime.spark_batch import api_of, plain
-from augury.runtime.spark_operator import EVENT, GIVEN, Live, Shards
+from augury.runtime.spark_operator import EVENT, GIVEN, REASON, Live, Shards
 from augury.runtime.spark_packing import PACKED, Packer, rows_of_blobs
-from augury.runtime.spark_shards import Layout, layout
+from augury.runtime.spark_shards import LEDGER, Layout, layout
 from augury.runtime.spark_types import UNREADABLE, arrow_schema, spark_schema
+from augury.runtime.stream_changes import COLUMNS as CHANGE
+from augury.runtime.stream_changes import changeable
 from augury.runtime.stream_shard import COUNTED
 from augury.runtime.table import ProgramOf
 from augury.runtime.watermarks import in_microseconds, microseconds, milliseconds
@@ -62,7 +65,10 @@ def match_stream(program_of: ProgramOf, df: DataFrame, options: Options) -> Data
             if "WITHIN" in waits
             else "leave it out, or match what has been stored",
         )
-    carried = schema.names if gives_late else list(program.reads)
+    changes = options.control is not None
+    if changes:
+        _check_control(program, options.control)
+    carried = schema.names if gives_late or changes else list(program.reads)
     events = pa.schema([schema.field(name) for name in carried])
     _check_readable(events, df, gives_late=gives_late)
     gives = _columns(program, options, events, gives_late=gives_late)
@@ -80,21 +86,22 @@ def match_stream(program_of: ProgramOf, df: DataFrame, options: Options) -> Data
         gives=gives,
         layout=_layout(df.sparkSession, keyed=keyed),
         late=gives_late,
+        changes=changes,
         chained=lag is not None,
         lag=lag or 0,
     )
-    changes = (
-        rows.selectExpr(*columns)
-        .mapInArrow(Packer(program, events, live.layout, keyed), spark_schema(PACKED))
-        .groupBy("shard")
-        .transformWithStateInPandas(Shards(live), GIVEN, "append", "EventTime")
+    packed = rows.selectExpr(*columns).mapInArrow(
+        Packer(program, events, live.layout, keyed), spark_schema(PACKED)
     )
+    if changes:
+        packed = packed.unionByName(_told(options.control, df, live))
+    found = packed.groupBy("shard").transformWithStateInPandas(Shards(live), GIVEN, "append", "EventTime")
     sql = api_of(df)[0]
     counts = [sql.expr(f"coalesce(sum({name}), 0L)").alias(name) for name in (*COUNTED, "bad_rows")]
-    changes = changes.observe(f"{OBSERVED}_{next(_numbers)}", *counts)
+    found = found.observe(f"{OBSERVED}_{next(_numbers)}", *counts)
     one = microseconds(schema.field(program.clock).type)
     result = _with_lags(spark_schema(gives), program, lag or 0, one)
-    return changes.select("rows").mapInArrow(rows_of_blobs, result)
+    return found.select("rows").mapInArrow(rows_of_blobs, result)
 
 
 # ------------------------------------------------------------------ columns
@@ -112,11 +119,13 @@ def _gives_late(options: Options) -> bool:
 def _columns(program: Program, options: Options, events: pa.Schema, *, gives_late: bool) -> pa.Schema:
     """The stream's columns: those of the result, and what is said of each row where that is asked for."""
     gives = program.gives
-    if gives_late or not isinstance(options.speculate, Unset):
+    if gives_late or options.control is not None or not isinstance(options.speculate, Unset):
         gives = changes_of(gives)
     if gives_late:
         gives = gives.append(pa.field(EVENT, pa.struct(list(events))))
-    for name in (OP, EVENT):
+    if options.control is not None:
+        gives = gives.append(pa.field(REASON, pa.string()))
+    for name in (OP, EVENT, REASON):
         if gives.names.count(name) > 1:
             raise QueryError(
                 f"a column of the result is named {name}, as one of the stream's own is",
@@ -135,6 +144,47 @@ def _check_readable(events: pa.Schema, df: DataFrame, *, gives_late: bool) -> No
                 if gives_late
                 else "cast it, drop it, or say with RETURN which columns are wanted",
             )
+
+
+def _check_control(program: Program, control: DataFrame) -> None:
+    """Whether there is something to change, and a stream that says what."""
+    if not changeable(program):
+        raise QueryError(
+            "control= is for automata and sets of queries, and this query does not change",
+            hint="put it into a QuerySet",
+        )
+    if not getattr(control, "isStreaming", False):
+        raise QueryError(
+            "control= takes a streaming DataFrame of changes",
+            hint="read it with spark.readStream, from a table or a folder",
+        )
+    for name in CHANGE:
+        if name not in control.columns:
+            raise QueryError(
+                f"the changes of control= have no column {name}",
+                hint=f"the columns are {', '.join(CHANGE)}; query and at may be null",
+            )
+
+
+def _told(control: DataFrame, df: DataFrame, live: Live) -> DataFrame:
+    """Each change as JSON, for every shard."""
+    time = df.schema[live.program.clock].dataType.simpleString()
+    instant = in_microseconds("at", live.time)
+    if microseconds(live.time) > 1:
+        instant = f"cast({instant} DIV {microseconds(live.time)}L AS bigint)"
+    shards = ", ".join(map(str, (LEDGER, *live.layout.shards)))
+    change = (
+        f"named_struct('version', version, 'action', action, 'name', name, 'query', query, 'at', {instant})"
+    )
+    return control.selectExpr(
+        "cast(version AS bigint) AS version", "action", "name", "query", f"cast(at AS {time}) AS at"
+    ).selectExpr(
+        f"explode(array({shards})) AS shard",
+        "cast(NULL AS binary) AS buckets",
+        "cast(NULL AS binary) AS rows",
+        "0L AS bad_rows",
+        f"to_json({change}) AS change",
+    )
 
 
 def _normal(df: DataFrame, names: dict[str, str]) -> Any:
@@ -224,6 +274,12 @@ def _with_lags(schema: Any, program: Program, lag: int, one: int) -> Any:
 
 def _settings(spark: SparkSession) -> None:
     """The stateful operator runs on RocksDB alone. Who has chosen another store is told, the default is replaced."""
+    missing = [name for name in ("pandas", "google.protobuf") if not _is_installed(name)]
+    if missing:
+        raise AuguryError(
+            f"Spark's stateful operator needs {' and '.join(missing)} on this side and on the workers: "
+            "pip install 'augury[spark]'"
+        )
     store = spark.conf.get(_STORE)
     if store == _HDFS:
         spark.conf.set(_STORE, _ROCKS)
@@ -233,6 +289,13 @@ def _settings(spark: SparkSession) -> None:
             f"queries over streams keep their state in RocksDB, and this session's store is {store}",
             hint=f'spark.conf.set("{_STORE}", "{_ROCKS}")',
         )
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # of the package around it
+        return False
 
 
 def _layout(spark: SparkSession, *, keyed: bool) -> Layout:

@@ -45,6 +45,8 @@ def unpack(state: bytes, query: str, names: Sequence[str]) -> tuple[dict[str, An
     for name, size in zip(names, header["sections"], strict=True):
         sections[name] = body[at : at + size]
         at += size
+    if at != len(body) or min(header["sections"], default=0) < 0:
+        raise ValueError("its sections have another length")
     return header, sections
 
 

@@ -129,6 +129,8 @@ class Steps:
         arrays = {field: np.frombuffer(sections[field], "<i8").astype(np.int64) for field in _BY_SLOT}
         pool = read_events(sections["pool"], self.reads)
         barred = np.unpackbits(np.frombuffer(sections["barred"], np.uint8), count=pool.num_rows)
+        if arrays["count"].min(initial=1) < 1 or arrays["count"].sum() != pool.num_rows:
+            raise ValueError("its events are not those that are counted")
         if len(names):
             slots = kept.slots_of(np.ascontiguousarray(names.T))
             kept.put(

@@ -22,6 +22,7 @@ import pyarrow as pa
 from augury.expr.types import INT64_MAX
 from augury.runtime.matcher import Matcher
 from augury.runtime.program import Program
+from augury.runtime.stream_changes import Changing, Log, opened, packed
 
 NEVER = INT64_MAX
 COUNTED = ("events", "matches", "late_events")
@@ -54,6 +55,7 @@ class Shard:
     program: Program
     schema: pa.Schema  # of the events
     chained: bool  # the events are matches of a query before it, never late for this one
+    changing: Changing | None = None  # how the query takes changes, if it may change
 
     def step(
         self,
@@ -61,11 +63,12 @@ class Shard:
         due: Ints,
         events: dict[int, list[pa.Table]],
         frontier: int | None,
+        log: Log | None = None,
     ) -> Done:
         """Take in events, and let the buckets know how far time has come. `due` is brought up to date."""
         done = Done()
         for bucket in sorted({*events, *_due_by(due, frontier)}):
-            self._bucket(bucket, store, due, events.get(bucket, ()), frontier, done)
+            self._bucket(bucket, store, due, events.get(bucket, ()), frontier, log or Log(), done)
         return done
 
     def _bucket(
@@ -75,14 +78,21 @@ class Shard:
         due: Ints,
         events: Iterable[pa.Table],
         frontier: int | None,
+        log: Log,
         done: Done,
     ) -> None:
         stored = store.get(bucket)
-        m = Matcher(self.program, self.schema, state=stored)
+        m, made = self._matcher(stored, log)
         m.on_late = done.late.append
         before = m.stats
         pieces = list(events)
         new = pa.concat_tables(pieces) if pieces else None
+        if self.changing is not None:
+            for change in log.due(frozenset(made), frontier):
+                if change.made is not None and not self.chained:
+                    done.changes.append(m.advance_to(change.made))
+                done.changes.append(self.changing.make(m, change))
+                made.append(change.version)
         if frontier is not None and not self.chained:
             done.changes.append(m.advance_to(frontier))
         if new is not None:
@@ -93,12 +103,19 @@ class Shard:
         for name in COUNTED:
             done.counts[name] += after[name] - before[name]
         if any(after.get(name) for name in ("buffered_events", "live_runs", "partitions")):
-            store.put(bucket, m.state())
+            store.put(bucket, m.state() if self.changing is None else packed(m.state(), made))
             due[bucket] = NEVER if m.due is None else m.due
         else:
             due[bucket] = NEVER
             if stored is not None:
                 store.remove(bucket)
+
+    def _matcher(self, stored: bytes | None, log: Log) -> tuple[Matcher, list[int]]:
+        """A bucket's matcher, and the versions of the changes that it has made."""
+        if self.changing is None:
+            return Matcher(self.program, self.schema, state=stored), []
+        made, state = ([], None) if stored is None else opened(stored)
+        return self.changing.matcher(state, log, made), made
 
 
 def _due_by(due: Ints, frontier: int | None) -> list[int]:

@@ -226,7 +226,7 @@ class Evaluation:
         self.program = program
         self.room = Room()
         self.cost = Cost()
-        self.events = 0
+        self.events = self.batch_evaluations = self.peak_bytes = 0
         self.fast: bool | None = None  # loops compiled or not; None: by how much they have to do
 
     def whole(self, table: pa.Table, share: Share = EVERYTHING) -> pa.Table:
@@ -236,14 +236,18 @@ class Evaluation:
         if self.program.options.plan == "definition":
             return self._by_definition(table)
         at_hand = Events(self.program.question, table, fast=self.fast)
-        return self.rows(at_hand, self.found(at_hand))
+        found = self.found(at_hand)
+        self.peak_bytes = max(self.peak_bytes, at_hand.nbytes + found.signatures.nbytes * 2)
+        return self.rows(at_hand, found)
 
     def found(self, at_hand: Events) -> Found:
         """The signatures, and what is known of them."""
         plan = self.program.options.plan
         if plan == AUTO:
             plan = chosen(at_hand).plan
-        return Search(at_hand, self.program.options.most_runs, self.cost).found(plan)
+        found = Search(at_hand, self.program.options.most_runs, self.cost).found(plan)
+        self.batch_evaluations += at_hand.batch_evaluations
+        return found
 
     def rows(self, at_hand: Events, found: Found) -> pa.Table:
         """The rows of the result."""
@@ -305,10 +309,13 @@ class Evaluation:
         """What the evaluations cost, as `profile` tells it."""
         cost = self.cost
         return {
-            "predicate_evaluations": cost.evaluations,
+            "predicate_evaluations": self.batch_evaluations + cost.evaluations,
+            "batch_evaluations": self.batch_evaluations,
+            "run_evaluations": cost.evaluations,
             "events": self.events,
             "runs_merged": 0,
             "peak_buffered_events": self.events,
+            "peak_bytes": self.peak_bytes,
             **{name: number for name, number in asdict(cost).items() if name != "evaluations"},
         }
 

@@ -3,6 +3,7 @@
     session()           a quiet local session, or the one that is there
     register(spark)     `augury_match` in this session's SQL, and the data sources `replay` and `generate`
     bad_rows(result)    how many rows `match(..., bad_rows="drop")` dropped
+    progress(stream)    what a streaming query has counted, and whether an idle input holds it back
 
 `query.match(df, ...)` needs nothing of this: it takes a DataFrame of any session.
 """
@@ -12,11 +13,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from augury.spark.local import session
+from augury.spark.progress import progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["bad_rows", "register", "session"]
+__all__ = ["bad_rows", "progress", "register", "session"]
 
 
 def register(spark: SparkSession) -> None:

@@ -83,6 +83,7 @@ class Why:
         self.is_match = is_match  # of the events that were asked about; None where none were
         self.data = data
         self.resolved = resolved
+        self.numbers: Sequence[int] | None = None  # what the rows are called, if not by their places
         self._notes = tuple(notes)
 
     @property
@@ -173,7 +174,8 @@ class Why:
             self.data.column(of.roles.time).take(pa.array(rows[:1])), of.columns.types[of.roles.time]
         )
         time = shown_instant(times[0], of.columns.types[of.roles.time].kind)
-        numbers = ", ".join(map(str, rows[:6])) + (f" … {rows[-1]}" if len(rows) > 6 else "")
+        called = rows if self.numbers is None else [self.numbers[r] for r in rows]
+        numbers = ", ".join(map(str, called[:6])) + (f" … {called[-1]}" if len(called) > 6 else "")
         kind = ""
         if of.roles.type is not None:
             kind = f"{decoded(self.data.column(of.roles.type))[rows[0]].as_py()} "
@@ -238,17 +240,32 @@ class _Question:
 
 
 def why(
-    query: Query, data: Any, *, time: Any, key: Any, events: Any, event: Any, limit: int, arguments: Any
+    query: Query,
+    data: Any,
+    *,
+    time: Any,
+    key: Any,
+    events: Any,
+    event: Any,
+    limit: int,
+    arguments: Any,
+    numbers: Sequence[int] | None = None,
 ) -> Why:
-    """Why a query did or did not match on these data; of some events, why they are no match."""
+    """Why a query did or did not match on these data; of some events, why they are no match.
+
+    `numbers` are what the rows are called, where the data are a part of others.
+    """
     table, names = pulled(data, key)
     with locating(query.text):
         options = Options(time=time_of(table.schema, time), key=names, **arguments)
         options.of_a_table()
         question = _Question(query, table, options)
         if events is not None:
-            return _of_events(question, _rows_by_variable(question, events))
-        return _of_all(question, None if event is None else _row_of(question, event), max(limit, 1))
+            answer = _of_events(question, _rows_by_variable(question, events))
+        else:
+            answer = _of_all(question, None if event is None else _row_of(question, event), max(limit, 1))
+        answer.numbers = numbers
+        return answer
 
 
 def _of_all(question: _Question, about: int | None, limit: int) -> Why:
@@ -283,6 +300,8 @@ def _of_all(question: _Question, about: int | None, limit: int) -> Why:
     for miss in found[:limit]:
         change = _change_of(question, miss) if base is not None else None
         misses.append(question.miss(miss, change=change))
+        if about is not None and change is not None and change.said not in [f.said for f in fixes]:
+            fixes.append(change)  # of a match that the event itself keeps from being one
     if not fixes and base is not None and not base:
         notes.append("No change of one rule or of two gives a match among these events.")
     if question.asked.too_much:

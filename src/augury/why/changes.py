@@ -323,12 +323,9 @@ def _prefixes(
 
 def _loosened(raw: Binary, sides: list[tuple[Any, Any]], kinds: list[Kind]) -> Iterator[tuple[float, Expr]]:
     """The comparison with its constant moved, or with an allowance added."""
-    numbers = (Kind.INT, Kind.FLOAT, Kind.DURATION)
-    if (
-        not sides
-        or any(k not in numbers for k in kinds)
-        or any(not _finite(v) for pair in sides for v in pair)
-    ):
+    added = (Kind.INT, Kind.FLOAT, Kind.DURATION)  # what an allowance can be added to exactly
+    known = (*added, Kind.DECIMAL, Kind.UINT)
+    if not sides or any(k not in known for k in kinds) or any(not _finite(v) for pair in sides for v in pair):
         return
     op, upward = _LOOSE[raw.op], raw.op in ("<", "<=")
     kind = Kind.FLOAT if Kind.FLOAT in kinds else kinds[0]
@@ -352,9 +349,11 @@ def _loosened(raw: Binary, sides: list[tuple[Any, Any]], kinds: list[Kind]) -> I
             )
     gap = (max if upward else min)(left - right for left, right in sides)
     largest = max(abs(right) for _, right in sides)
-    size = abs(gap) / largest if largest else math.inf if gap else 0.0
+    size = float(abs(gap) / largest) if largest else math.inf if gap else 0.0
     if gap == 0:
         yield size, replace(raw, op=op)
+        return
+    if any(k not in added for k in kinds):
         return
     size = min(size * 1.01, 2.9)  # of two that say the same, the one that keeps the query's form
     base = raw.right
@@ -376,7 +375,7 @@ def _written(amount: Any, kind: Kind) -> list[Literal]:
 
 
 def _finite(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _constant(node: Expr) -> bool:
@@ -393,6 +392,8 @@ def _number(node: Expr) -> float | None:
 def _literal(value: Any, kind: Kind) -> Literal:
     if kind is Kind.DURATION:
         return Literal("duration", int(value))
+    if isinstance(value, Decimal):
+        return Literal("number", value)
     if kind is Kind.INT or (isinstance(value, int) and kind is not Kind.FLOAT):
         return Literal("int", int(value))
     return Literal("number", Decimal(repr(float(value))))
@@ -401,7 +402,7 @@ def _literal(value: Any, kind: Kind) -> Literal:
 def _relative(new: Any, old: Any) -> float:
     if new == old:
         return 0.0
-    return min(abs(new - old) / abs(old), 2.9) if old else 2.9
+    return min(abs(float(new) - float(old)) / abs(float(old)), 2.9) if old else 2.9
 
 
 # ------------------------------------------------------------------ what is told

@@ -92,9 +92,17 @@ class Events:
         bounds = (times.lower - self.base, times.upper - self.base, times.last - self.base)
         self.times: Times = replace(times, lower=bounds[0], upper=bounds[1], last=bounds[2])
         self._columns: dict[str, Column] = {}
+        self.batch_evaluations = 0  # of predicates that an event decides by itself
 
     def __len__(self) -> int:
         return len(self.order)
+
+    @property
+    def nbytes(self) -> int:
+        """What the events and their times take."""
+        t = self.times
+        tables = (t.lower, t.upper, t.last, t.place, t.mass, t.before, t.after, t.holes)
+        return sum(a.nbytes for a in (self.order, self.group, *tables))
 
     def is_long(self, steps: int) -> bool:
         return steps >= COMPILED_FROM if self.fast is None else self.fast
@@ -125,13 +133,14 @@ class Events:
         return evaluate(expr, leaf, rows)
 
     @cached_property
-    def key(self) -> Ints:
-        """A number for each event's key."""
+    def by_key(self) -> tuple[Ints, Ints]:
+        """A number for each event's key, and the event's place in that key's stream, whatever its partition."""
         query = replace(self.question.query, window=None)
         batch = prepare(self.table, query, (), breaks=False, fast=self.is_long(self.table.num_rows))
-        of_row = np.empty(self.table.num_rows, np.int64)
-        of_row[batch.order] = np.repeat(np.arange(len(batch.segments) - 1), np.diff(batch.segments))
-        return of_row[self.order]
+        key, place = np.empty((2, self.table.num_rows), np.int64)
+        key[batch.order] = np.repeat(np.arange(len(batch.segments) - 1), np.diff(batch.segments))
+        place[batch.order] = np.arange(len(batch.order))
+        return key[self.order], place[self.order]
 
     # -------------------------------------------------------------- what one event tells by itself
 
@@ -143,6 +152,7 @@ class Events:
             events = self._of_type(c.type)
             for test in question.query.tests:
                 if question.places(test) == {place}:
+                    self.batch_evaluations += len(events)
                     true = truth(self.value(test.expr, events, len(events)))
                     events = events[true]
             found.append(events)

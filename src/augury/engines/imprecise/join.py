@@ -183,6 +183,10 @@ class Join:
 
     # -------------------------------------------------------------- pools
 
+    def pool(self, slot: int) -> Pool:
+        """All candidates of a slot."""
+        return self._pool(slot, ())
+
     def _pool(self, slot: int, shared: tuple[int, ...]) -> Pool:
         key = (slot, shared, False)
         if key not in self.pools:

@@ -92,10 +92,10 @@ class Search:
 
     def _top(self, found: Found, most: int) -> Found:
         """The most confident ones of each key; equal ones in order of their signatures."""
-        keys = self.events.key[found.signatures[:, 0]]
-        ranked = np.lexsort(
-            (np.arange(len(found)), -np.round(found.confidence, 12), keys)
-        )  # a rounding is no rank
+        of_event, place = self.events.by_key
+        keys = of_event[found.signatures[:, 0]]
+        ties = place[found.signatures].T[::-1]
+        ranked = np.lexsort((*ties, -np.round(found.confidence, 12), keys))  # a rounding is no rank
         keys = keys[ranked]
         starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys
         place = np.arange(len(keys)) - np.repeat(starts, np.diff(np.append(starts, len(keys))))
@@ -130,10 +130,13 @@ class Search:
         join = Join(space)
         self.cost.point_events = len(space.lower)
         near = self.events.question.next
-        pieces = list(self._chained(join, tuple(range(space.size)), nearest=near, points=True))
+        pieces = [np.empty((0, space.size), np.int64)]
+        for piece in self._chained(join, tuple(range(space.size)), nearest=near, points=True):
+            pieces.append(piece)
+            self.cost.point_matches += len(piece)
+            self._check_runs(self.cost.point_matches, "point matches")
         self._count(join)
-        matches = np.concatenate([np.empty((0, space.size), np.int64), *pieces])
-        self.cost.point_matches = len(matches)
+        matches = np.concatenate(pieces)
         if not len(matches):
             return
         yield self._collapsed(space.origin[matches], space.lower[matches])
@@ -201,14 +204,17 @@ class Search:
                 yield runs.pop(full)
             live = sum(map(len, runs.values()))
             self.cost.peak_runs = max(self.cost.peak_runs, live)
-            if live > self.max_runs:
-                raise LimitError(
-                    f"{live} live runs exceed max_runs={self.max_runs}; narrow WITHIN or the predicates, raise "
-                    'max_runs, or let plan="auto" choose'
-                )
+            self._check_runs(live, "live runs")
             now = int(space.lower[arrived[-1]])
             runs = {held: self._alive(bound, held, now, space.upper, window) for held, bound in runs.items()}
             runs = {held: bound for held, bound in runs.items() if len(bound)}
+
+    def _check_runs(self, live: int, what: str) -> None:
+        if live > self.max_runs:
+            raise LimitError(
+                f"{live} {what} exceed max_runs={self.max_runs}; narrow WITHIN or the predicates, raise max_runs, or "
+                'let plan="auto" choose'
+            )
 
     def _alive(self, bound: Ints, held: int, now: int, upper: Ints, window: int) -> Ints:
         """The runs that an event can still join that happens now or later."""
@@ -392,37 +398,102 @@ def gapped(events: Events, levels: Levels) -> Found:
     starts, ends, final = (np.zeros(n, np.int64) for _ in range(3))
     found = Found(levels.signatures, starts, ends, final, np.zeros(n))
     undone = np.arange(n)
-    if size == 3 and n:
-        undone = _tripled(events, levels, found)
+    if size == 3:
+        if not events.tests and not events.classes:
+            undone = _alike(events, levels, found)
+        undone = _tripled(events, levels, found, undone)
     if len(undone):
         _walked(events, levels, found, undone)
     return found
 
 
-def _tripled(events: Events, levels: Levels, found: Found) -> Ints:
-    """Matches of three events, together with those of the same first two; returns what is left for others."""
+def _rooms(events: Events, signatures: Ints) -> tuple[int, int]:
+    """How many instants first events have, and how many those of last events after the same second one."""
     times, window = events.times, events.question.window
-    signatures = levels.signatures
-    n = len(signatures)
     e1, e2, e3 = signatures.T
     wide = int((times.upper[e1] - times.lower[e1]).max()) + 1
     hulls = times.upper[e3] - np.maximum(times.lower[e2], times.lower[e1])
     if window >= 0:
         hulls = np.minimum(hulls, times.upper[e1] - times.lower[e1] + window)
-    hull = int(hulls.max()) + 1
+    return wide, int(hulls.max()) + 1
+
+
+def _alike(events: Events, levels: Levels, found: Found) -> Ints:
+    """Matches of three events that no test relates, together with those of the same second one; returns the others."""
+    times, window = events.times, events.question.window
+    first = levels.signatures[:, 0]
+    also = np.zeros(len(times), np.bool_)  # what could stand in a later slot could spoil a gap
+    for slot in events.slots[1:]:
+        also[slot] = True
+    fair = (times.place[first] < 0) & ~also[first]
+    chosen = np.flatnonzero(fair)
+    if not len(chosen):
+        return np.arange(len(first))
+    order = np.lexsort((first[chosen], levels.signatures[chosen, 2], levels.signatures[chosen, 1]))
+    chosen = chosen[order]
+    signatures = np.ascontiguousarray(levels.signatures[chosen])
+    e1, e2, e3 = signatures.T
+    fresh = np.flatnonzero(np.concatenate([[True], e2[1:] != e2[:-1]]))
+    low, far = np.minimum.reduceat(times.lower[e1], fresh), np.maximum.reduceat(times.upper[e3], fresh)
+    high = np.minimum(np.maximum.reduceat(times.upper[e1], fresh), times.upper[e2[fresh]])
+    begun = np.maximum(times.lower[e2[fresh]], low + 1)
+    if window >= 0:
+        low, far = np.maximum(low, begun - window + 2), np.minimum(far, high + window)
+    wide, hull = int((high - low).max()) + 2, int((far - begun).max()) + 2
     if max(wide, hull) > HULL:
-        return np.arange(n)
+        return np.arange(len(first))
+    join = Join(intervals(events))
+    pools = [join.pool(slot) for slot in (1, 2)]
+    n = len(chosen)
+    starts, ends, final, undone = (np.zeros(n, np.int64) for _ in range(4))
+    confidence = np.zeros(n)
+    out = np.zeros(max(len(pool.events) for pool in pools), np.int64)
+    room = 1 + max(
+        events.run(triples.most_reached, len(fresh) * 100)(
+            *(e2[fresh], events.group, low, far, pool.events, pool.ids, pool.lower, pool.reach),
+            *(times.upper, out),
+        )
+        for pool in pools
+    )
+    arrays = [np.zeros(k, np.int64) for k in (len(times), *(5 * [room]))]
+    events.run(triples.alike, n * min(hull, 1000) * 10)(
+        *(signatures, events.group, window, times.lower, times.upper, times.last),
+        *(times.place, times.mass, times.before, times.after),
+        *(array for pool in pools for array in (pool.events, pool.ids, pool.lower, pool.reach)),
+        *(starts, ends, final, confidence, undone, *arrays, wide, hull),
+    )
+    found.starts[chosen], found.ends[chosen], found.final[chosen] = starts, ends, final
+    found.confidence[chosen] = confidence
+    return np.concatenate([np.flatnonzero(~fair), chosen[undone > 0]])
+
+
+def _tripled(events: Events, levels: Levels, found: Found, chosen: Ints) -> Ints:
+    """Matches of three events, together with those of the same first two; returns what is left for others."""
+    if not len(chosen):
+        return chosen
+    times, window = events.times, events.question.window
+    chosen = np.sort(chosen)
+    signatures = np.ascontiguousarray(levels.signatures[chosen])
+    begins, stops = (np.ascontiguousarray(a[chosen]) for a in (levels.begins, levels.ends))
+    n = len(signatures)
+    e1, e2, _ = signatures.T
+    wide, hull = _rooms(events, signatures)
+    if max(wide, hull) > HULL:
+        return chosen
     fresh = np.flatnonzero(np.concatenate([[True], (e1[1:] != e1[:-1]) | (e2[1:] != e2[:-1]), [True]]))
     many = int(np.diff(fresh).max())
-    room = int((levels.ends - levels.begins).max()) + 1
-    undone = np.zeros(n, np.int64)
+    room = int((stops - begins).max()) + 1
+    starts, ends, final, undone = (np.zeros(n, np.int64) for _ in range(4))
+    confidence = np.zeros(n)
     arrays = [np.zeros(k, np.int64) for k in (len(times), room, room, room)]
     events.run(triples.confidences, n * min(wide, 1000) * min(hull, 1000))(
-        *(signatures, levels.begins, levels.ends, levels.listed, window),
+        *(signatures, begins, stops, levels.listed, window),
         *(times.lower, times.upper, times.last, times.place, times.mass, times.before, times.after),
-        *(found.starts, found.ends, found.final, found.confidence, undone, *arrays, wide, hull, many),
+        *(starts, ends, final, confidence, undone, *arrays, wide, hull, many),
     )
-    return np.flatnonzero(undone)
+    found.starts[chosen], found.ends[chosen], found.final[chosen] = starts, ends, final
+    found.confidence[chosen] = confidence
+    return chosen[undone > 0]
 
 
 def _walked(events: Events, levels: Levels, found: Found, chosen: Ints) -> None:

@@ -7,8 +7,8 @@ the third event up to an instant,
 
     sum over t1 < t2 < t3 < t1 + W  =  sum over t1 of R(t1) F(t1 + W - 1)  -  sum over t2 of C(t2) F(t2)
 
-where R and C are what the first two have by the one's instant and by the other's. Longer patterns that the window
-cuts take the pass for each instant.
+where R and C are what the first two have by the one's instant and by the other's. Where all instants are alike these
+are whole numbers. Longer patterns that the window cuts take the pass for each instant.
 """
 
 from __future__ import annotations
@@ -64,6 +64,16 @@ def bounds(chain: Ints, window: int, lower: Ints, upper: Ints, least: Ints, most
             for j in range(1, size):
                 least[j] = max(least[j], least[j - 1] + 1)
     return True
+
+
+def few_worlds(chain: Ints, lower: Ints, upper: Ints, place: Ints) -> bool:
+    """Whether all instants of three events are alike, so that point matches can be counted in whole numbers."""
+    worlds = 1.0
+    for x in chain:
+        worlds *= upper[x] - lower[x] + 1
+        if place[x] >= 0:
+            return False
+    return bool(worlds < 2.0**60)
 
 
 def passed(
@@ -123,7 +133,7 @@ def confidences(
             if holes[chain[j]]:
                 whole = False
         fits = window < 0 or upper[last] - lower[first] < window
-        if apart and fits:
+        if size == 1 or (apart and fits):
             confidence[i] = 1.0
             continue
         if not whole:
@@ -145,6 +155,22 @@ def confidences(
                 total += chance(first, t, lower, upper, place, mass) * (
                     ahead - until(last, t, lower, upper, place, before)
                 )
+        elif size == 3 and few_worlds(chain, lower, upper, place):
+            total = 0.0
+            count = 0
+            low3 = lower[last]
+            width3 = upper[last] - low3 + 1
+            for t in range(least[0], most[0] + 1):
+                inner = min(t + window - 2, most[1]) - max(t, least[1] - 1)
+                ahead3 = min(max(t + window - low3, 0), width3)
+                count += max(inner, 0) * ahead3
+            for t in range(least[1], most[1] + 1):
+                inner = min(t - 1, most[0]) - max(t - window + 1, least[0] - 1)
+                so_far3 = min(max(t - low3 + 1, 0), width3)
+                count -= max(inner, 0) * so_far3
+            for j in range(size):
+                width3 = upper[chain[j]] - lower[chain[j]] + 1
+                total = count / width3 if j == 0 else total / width3
         elif size == 3:
             total = 0.0
             x = chain[1]

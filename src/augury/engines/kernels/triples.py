@@ -22,6 +22,7 @@ import numpy as np
 Ints = Any  # NumPy arrays
 Floats = Any
 
+TINY = 5e-324  # of what is possible, and less likely than its sums are exact
 AROUND = 10  # events around an instant that could spoil both gaps; `gaps` takes what has more
 
 
@@ -89,7 +90,12 @@ def possible_range(
     """The first instant of a point match and the last one, if any is possible."""
     start = 1 << 62
     end = -1
-    for t2 in range(least[1], most[1] + 1):
+    for k2 in range(
+        most[1] - least[1] + 1
+    ):  # from both ends: there the first and the last instants are found
+        if start == least[0] and end == most[2]:
+            break
+        t2 = least[1] + k2 // 2 if k2 % 2 == 0 else most[1] - k2 // 2
         if chance(e2, t2, lower, upper, place, mass) == 0.0:
             continue
         t1 = min(most[0], t2 - 1)
@@ -512,4 +518,305 @@ def confidences(
             for c in range(far - base3 + 1):
                 running += total[i - begin, c]
             confidence[i] = running
+        begin = end
+
+
+def reached(
+    ident: int, low: int, high: int, pool: Ints, ids: Ints, pool_lower: Ints, reach: Ints, upper: Ints, out: Ints
+) -> int:  # fmt: skip
+    """The candidates of a pool that can happen between two instants; how many they are."""
+    a = 0
+    b = len(ids)
+    while a < b:
+        middle = (a + b) >> 1
+        if ids[middle] < ident or (ids[middle] == ident and reach[middle] <= low):
+            a = middle + 1
+        else:
+            b = middle
+    count = 0
+    while a < len(ids) and ids[a] == ident and pool_lower[a] < high:
+        if upper[pool[a]] > low:
+            out[count] = pool[a]
+            count += 1
+        a += 1
+    return count
+
+
+def most_reached(
+    second: Ints, group: Ints, low: Ints, far: Ints, pool: Ints, ids: Ints, pool_lower: Ints, reach: Ints,
+    upper: Ints, out: Ints,
+) -> int:  # fmt: skip
+    """How many candidates of a pool can happen between two instants, at most."""
+    most = 0
+    for k in range(len(second)):
+        found = reached(group[second[k]], low[k], far[k], pool, ids, pool_lower, reach, upper, out)
+        most = max(most, found)
+    return most
+
+
+def alike(
+    found: Ints, group: Ints, window: int, lower: Ints, upper: Ints, given: Ints, place: Ints, mass: Floats,
+    before: Floats, after: Floats, pool2: Ints, ids2: Ints, lower2: Ints, reach2: Ints,
+    pool3: Ints, ids3: Ints, lower3: Ints, reach3: Ints,
+    starts: Ints, ends: Ints, final: Ints, confidence: Floats, undone: Ints,
+    marks: Ints, list2: Ints, list3: Ints, only2: Ints, only3: Ints, twice: Ints, wide: int, hull: int,
+) -> None:  # fmt: skip
+    """The same where no test relates events: what could spoil a gap is the same for all first events.
+
+    Matches come by their second event, then their third one. The first one's instants are alike likely, and it could
+    spoil nothing itself; so sums over them are differences of sums that all first events share, and so are those over
+    the last event's instants: with the middle instant fixed, a match costs a few numbers.
+    """
+    counts = np.zeros(3, np.int64)
+    least = np.zeros(3, np.int64)
+    most = np.zeros(3, np.int64)
+    range_of = np.zeros(2, np.int64)
+    around = np.zeros(AROUND, np.int64)
+    far_off = np.zeros(AROUND, np.int64)
+    states = 1 << AROUND
+    so_far2 = np.zeros((len(only2), wide), np.float64)
+    so_far = np.zeros((len(twice), wide), np.float64)
+    ahead3 = np.zeros((len(only3), hull), np.float64)
+    ahead = np.zeros((len(twice), hull), np.float64)
+    line = np.zeros((states, wide), np.float64)
+    sums = np.zeros((states, wide + 1), np.float64)
+    weight = np.zeros((states, hull), np.float64)
+    lasts = np.zeros((states, hull + 1), np.float64)
+    mixed = np.zeros((states, hull + 1), np.float64)
+    set_of = np.zeros(states, np.int64)
+    coming = np.zeros(hull, np.float64)
+    row = np.zeros(hull, np.float64)
+    n = len(found)
+    begin = 0
+    while begin < n:
+        e2 = found[begin, 1]
+        end = begin
+        far = -1
+        low1 = 1 << 62
+        high1 = -1
+        while end < n and found[end, 1] == e2:
+            far = max(far, upper[found[end, 2]])
+            low1 = min(low1, lower[found[end, 0]])
+            high1 = max(high1, upper[found[end, 0]])
+            end += 1
+        high1 = min(high1, upper[e2] - 1)
+        low2 = max(lower[e2], low1 + 1)
+        high2 = min(upper[e2], far - 1)
+        if window >= 0:
+            low1 = max(low1, low2 - window + 2)
+            high2 = min(high2, high1 + window - 2)
+            far = min(far, high1 + window - 1)
+        base3 = low2 + 1
+        reach = far - base3 + 1
+        m2 = reached(group[e2], low1, far, pool2, ids2, lower2, reach2, upper, list2)
+        m3 = reached(group[e2], low1, far, pool3, ids3, lower3, reach3, upper, list3)
+        sorted_out(e2, list2[:m2], list3[:m3], low1, far, lower, upper, marks, only2, only3, twice, counts)
+        n2 = counts[0]
+        n3 = counts[1]
+        nd = counts[2]
+        for k in range(n2):
+            for c in range(high1 - low1 + 1):
+                so_far2[k, c] = until(only2[k], low1 + c, lower, upper, place, before)
+        for k in range(nd):
+            for c in range(high1 - low1 + 1):
+                so_far[k, c] = until(twice[k], low1 + c, lower, upper, place, before)
+            for c in range(reach):
+                ahead[k, c] = since(twice[k], base3 + c, lower, upper, place, after)
+        for k in range(n3):
+            for c in range(reach):
+                ahead3[k, c] = since(only3[k], base3 + c, lower, upper, place, after)
+        for i in range(begin, end):
+            confidence[i] = 0.0
+        fits = True
+        for t2 in range(low2, high2 + 1):
+            a = max(low1, t2 - window + 2) if window >= 0 else low1
+            b = min(high1, t2 - 1)
+            p2 = chance(e2, t2, lower, upper, place, mass)
+            if a > b or p2 == 0.0:
+                continue
+            near = 0
+            for k in range(nd):
+                if lower[twice[k]] <= t2 < upper[twice[k]]:
+                    if near < AROUND:
+                        around[near] = k
+                    near += 1
+            if near > AROUND:
+                fits = False
+                break
+            width = b - a + 1
+            shift = a - low1
+            here = line[0]
+            for c in range(width):
+                here[c] = p2
+            for k in range(n2):
+                x = only2[k]
+                if lower[x] < t2 and upper[x] > a:
+                    ahead2 = since(x, t2, lower, upper, place, after)
+                    size = min(width, upper[x] - a)
+                    past = so_far2[k, shift : shift + size]
+                    for c in range(size):
+                        here[c] *= past[c] + ahead2
+            for k in range(nd):
+                x = twice[k]
+                if upper[x] <= t2 and upper[x] > a:
+                    beside = chance(x, t2, lower, upper, place, mass)
+                    size = min(width, upper[x] - a)
+                    past = so_far[k, shift : shift + size]
+                    for c in range(size):
+                        here[c] *= past[c] + beside
+            for m in range(near):
+                beside = chance(twice[around[m]], t2, lower, upper, place, mass)
+                past = so_far[around[m], shift : shift + width]
+                for state in range(1 << m):
+                    source = line[state]
+                    target = line[state | (1 << m)]
+                    for c in range(width):
+                        target[c] = source[c] * (past[c] + beside)
+            for state in range(1 << near):
+                source = line[state]
+                target = sums[state]
+                running = 0.0
+                target[0] = 0.0
+                for c in range(width):
+                    running += source[c]
+                    target[c + 1] = running
+            start3 = t2 + 1 - base3
+            stop3 = reach
+            if window >= 0:
+                stop3 = min(stop3, b + window - base3)
+            for c in range(reach):
+                coming[c] = 1.0
+            for k in range(n3):
+                x = only3[k]
+                if upper[x] > t2:
+                    done = until(x, t2, lower, upper, place, before)
+                    other = ahead3[k]
+                    for c in range(reach):
+                        coming[c] *= done + other[c]
+            i = begin
+            while i < end:
+                e3 = found[i, 2]
+                stop = i
+                while stop < end and found[stop, 2] == e3:
+                    stop += 1
+                s = max(start3, lower[e3] - base3)
+                e = min(stop3, upper[e3] - base3 + 1)
+                if s >= e:
+                    i = stop
+                    continue
+                size = e - s
+                share = row[:size]
+                other = coming[s:e]
+                for c in range(size):
+                    share[c] = chance(e3, base3 + s + c, lower, upper, place, mass) * other[c]
+                for k in range(n3):
+                    if only3[k] == e3 and upper[e3] > t2:
+                        done = until(e3, t2, lower, upper, place, before)
+                        other = ahead3[k, s:e]
+                        for c in range(size):
+                            if share[c] > 0.0:
+                                share[c] /= done + other[c]
+                others = 0
+                for k in range(nd):
+                    if lower[twice[k]] > t2 and twice[k] != e3:
+                        other = ahead[k, s:e]
+                        for c in range(size):
+                            share[c] *= other[c]
+                for m in range(near):
+                    if twice[around[m]] != e3:
+                        far_off[others] = m
+                        others += 1
+                # For each set of those around t2 the weights of the last instants where the others are to come.
+                for c in range(size):
+                    weight[(1 << others) - 1, c] = share[c]
+                set_of[(1 << others) - 1] = 0
+                for q in range(others):
+                    set_of[(1 << others) - 1] |= 1 << far_off[q]
+                for state in range((1 << others) - 2, -1, -1):
+                    q = 0
+                    while state & (1 << q) != 0:
+                        q += 1
+                    source = weight[state | (1 << q)]
+                    target = weight[state]
+                    other = ahead[around[far_off[q]], s:e]
+                    for c in range(size):
+                        target[c] = source[c] * other[c]
+                    set_of[state] = set_of[state | (1 << q)] & ~(1 << far_off[q])
+                for state in range(1 << others):
+                    shared = sums[set_of[state]]
+                    source = weight[state]
+                    last = lasts[state]
+                    both = mixed[state]
+                    last[0] = 0.0
+                    both[0] = 0.0
+                    r1 = 0.0
+                    r2 = 0.0
+                    for c in range(size):
+                        r1 += source[c]
+                        last[c + 1] = r1
+                        if window >= 0:
+                            at = min(max(base3 + s + c - window + 1 - a, 0), width)
+                            r2 += source[c] * shared[at]
+                        both[c + 1] = r2
+                for j in range(i, stop):
+                    e1 = found[j, 0]
+                    from1 = max(lower[e1], a)
+                    upto1 = min(upper[e1], b)
+                    if from1 > upto1:
+                        continue
+                    whole = size
+                    part = size
+                    if window >= 0:
+                        whole = min(max(from1 + window - base3 - s, 0), size)
+                        part = min(max(upto1 + window - base3 - s, 0), size)
+                    total = 0.0
+                    for state in range(1 << others):
+                        shared = sums[set_of[state]]
+                        last = lasts[state]
+                        both = mixed[state]
+                        total += shared[upto1 - a + 1] * last[part] - shared[from1 - a] * last[whole]
+                        total -= both[part] - both[whole]
+                    confidence[j] += total / (upper[e1] - lower[e1] + 1)
+                i = stop
+        for i in range(begin, end):
+            chain = found[i]
+            e1 = chain[0]
+            e3 = chain[2]
+            undone[i] = 0 if fits else 1
+            final[i] = given[e3]
+            if not fits:
+                continue
+            possible = bounds(chain, window, lower, upper, least, most)
+            if possible:
+                for k in range(m2):
+                    x = list2[k]
+                    if x not in (e2, e3) and max(lower[x], least[0] + 1) <= min(upper[x], most[1] - 1):
+                        final[i] = max(final[i], given[x])
+                for k in range(m3):
+                    x = list3[k]
+                    if x not in (e2, e3) and max(lower[x], least[1] + 1) <= min(upper[x], most[2] - 1):
+                        final[i] = max(final[i], given[x])
+                possible = possible_range(
+                    e1,
+                    e2,
+                    e3,
+                    window,
+                    only2,
+                    only3,
+                    twice,
+                    counts,
+                    lower,
+                    upper,
+                    place,
+                    mass,
+                    least,
+                    most,
+                    range_of,
+                )
+            if not possible:
+                confidence[i] = 0.0
+                continue
+            starts[i] = range_of[0]
+            ends[i] = range_of[1]
+            confidence[i] = max(confidence[i], TINY)
         begin = end
