@@ -10,7 +10,7 @@ ones have become conditions and values of an edge (Lemma 2 and Theorem 3), and w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from augury.algebra import DUR, LAST
@@ -60,6 +60,9 @@ class Streams:
 
     def __init__(self) -> None:
         self.types: dict[str, int] = {}
+        self.direct: dict[
+            int, tuple[Typed, Edge]
+        ] = {}  # by identity: operands that are base streams, which queries share
 
     def base(self, type_: str) -> int:
         return self.types.setdefault(type_, len(self.types))
@@ -147,8 +150,11 @@ class _Lowering:
 
     def _operand(self, query: Typed) -> Edge:
         if _is_direct(query):
-            (edge,) = self.edges(query)
-            return edge
+            known = self.streams.direct.get(id(query))
+            if known is None:
+                (edge,) = self.edges(query)
+                known = self.streams.direct[id(query)] = query, edge
+            return known[1]
         stream = self.streams.derived(query, level_of(query))
         return Edge(ROOT, stream, (), {n: _attr(EVENT, n, t) for n, t in query.attrs.items()})
 
@@ -171,6 +177,8 @@ def _attr(var: str, name: str, type_: Type) -> Attr:
 
 def _in_place(expr: Expr, outputs: Mapping[str, Expr], whole: str) -> Expr:
     """The expression with what its attributes are in their place. What is used twice stays one node."""
+    if isinstance(expr, Attr) and expr.var == "" and expr.name != DUR:
+        return outputs[expr.name]
 
     def change(node: Expr) -> Expr:
         if not isinstance(node, Attr):
@@ -217,5 +225,7 @@ def _carry(states: list[State]) -> None:
         state.carried = {n: t for n, t in state.attrs.items() if n in needed}
 
 
-def _registers(expr: Expr) -> set[str]:
+def _registers(expr: Expr) -> Iterable[str]:
+    if isinstance(expr, Attr):
+        return (expr.name,) if expr.var == RUN else ()
     return {node.name for node in walk(expr) if isinstance(node, Attr) and node.var == RUN}
