@@ -14,10 +14,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from augury.algebra import DUR, LAST
-from augury.expr.tree import At, Attr, Expr, Logic, rewrite, walk
+from augury.errors import QueryError
+from augury.expr.printing import quoted
+from augury.expr.tree import At, Attr, Expr, Logic, children, rewrite, walk
 from augury.expr.types import Type
 from augury.resolve_cesar import Either, Filter, Next, Op, Round, Rounds, Source, Typed, Unary
 
+MOST = 10_000  # terms of one value, written out
 EVENT, RUN, WHOLE = "e", "r", "c"
 ROOT = -1
 
@@ -167,6 +170,13 @@ class _Lowering:
                 edge = replace(edge, conditions=(*edge.conditions, *more))
             else:
                 outputs = {n: _in_place(e, edge.outputs, whole) for n, e in op.outputs.items()}
+                for name, expr in outputs.items():
+                    if not isinstance(expr, Attr) and _size(expr, {}) > MOST:
+                        raise QueryError(
+                            f"the attribute {quoted(name)} is computed from attributes that are computed, more than {MOST} "
+                            "terms in all",
+                            hint="extend in fewer steps: each step writes out the ones before it",
+                        )
                 edge = replace(edge, outputs=outputs)
         return edge
 
@@ -191,6 +201,14 @@ def _in_place(expr: Expr, outputs: Mapping[str, Expr], whole: str) -> Expr:
 
     # What is put in is not walked again: `rewrite` goes bottom-up.
     return rewrite(expr, change)
+
+
+def _size(expr: Expr, known: dict[int, int]) -> int:
+    """How many terms an expression has, what it shares counted as often as it stands there."""
+    found = known.get(id(expr))
+    if found is None:
+        found = known[id(expr)] = 1 + sum(_size(c, known) for c in children(expr))
+    return found
 
 
 def _parts(condition: Expr) -> tuple[Expr, ...]:
