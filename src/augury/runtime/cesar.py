@@ -6,10 +6,12 @@ expressions ─ resolve ─> Streams ─┬─ evaluator: Levels over a whole ta
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -289,6 +291,20 @@ def empty_program(schema: pa.Schema, options: Options, united: United | None) ->
     return Streams({}, united, span_of(columns, roles), roles, columns, options, schema)
 
 
+@contextmanager
+def many_are_made() -> Iterator[None]:
+    """Python's collector looks through all that has been made again and again while much is made that stays: a quarter
+    of the time of reading many queries, and more the more there are.
+    """
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
 def _levels(program: Streams) -> tuple[Levels, Reader, Writer]:
     options = program.options
     levels = Levels(program.span, share=options.plan != "unshared", max_runs=options.most_runs)
@@ -324,8 +340,9 @@ class Evaluation:
             )
             return program.rows(found, names)
         levels, reader, writer = _levels(program)
-        for number, member in enumerate(program.members.values()):
-            levels.add(number, member.query, member.values)
+        with many_are_made():
+            for number, member in enumerate(program.members.values()):
+                levels.add(number, member.query, member.values)
         if is_worth_compiling(table.num_rows, levels):
             levels.compile()
         rows = program.rows(writer.tables(levels.step(reader.batch(table))), names)
@@ -355,8 +372,9 @@ class Going:
         self.since: dict[str, int | None] = {}  # by query: its events end later
         self.numbers: dict[str, int] = {}  # … and what the levels know it by
         self.names: list[str] = []  # by these numbers
-        for name in program.members:
-            self._insert(name, None)
+        with many_are_made():
+            for name in program.members:
+                self._insert(name, None)
 
     def _insert(self, name: str, since: int | None) -> None:
         member = self.program.members[name]
