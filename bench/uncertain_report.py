@@ -95,7 +95,7 @@ def page(told: Record) -> str:
         "<!-- Made by `python -m bench.uncertain_report --again` from evaluation-imprecise/records.json: do not edit. -->",
         (
             "The experiments of the paper on imprecise timestamps (sections 5.1 and 5.2, appendices D and E): events a second "
-            "of each plan, on one core, result rows included. The stream, the queries and the defaults (δ = 5, W = 100, "
+            "of each plan, by the processor's time of one core, result rows included. The stream, the queries and the defaults (δ = 5, W = 100, "
             "three components, v = 20, 25, 50) are the paper's. Where a plan does not finish in its time it is given the "
             "beginning of the stream, as much as it does. The paper's trace is not public: `augury.generate.hadoop` makes one "
             "like it, 7 million task events known to half a second and loads measured once in 15 seconds."
