@@ -16,6 +16,7 @@ class Measures:
     peak_waiting_runs: int = (
         0  # of a lazy plan: partial matches that a stream would have wait for events to come
     )
+    lazy_evaluations: int = 0  # of tables or slices that a lazy plan was taken for
     runs_merged: int = 0
     runs_begun: int = 0  # by events that begin the first component
     run_steps: int = 0  # over all events of the runs that are alive after it, in its partition

@@ -203,7 +203,7 @@ def compiled() -> Plan:
     """The eager plan with every kernel compiled: seconds for each query, so a soak's, or a fixed sample's."""
 
     def match(query: ag.Query, table: Any, **arguments: Any) -> pa.Table:
-        with patch("augury.engines.eager.COMPILED_FROM", 0):
+        with patch("augury.engines.events.COMPILED_FROM", 0):
             return query.match(table, plan="eager", **arguments)
 
     return Plan("compiled", match)

@@ -50,7 +50,7 @@ def test_the_network_finds_what_the_definition_says():
 
 
 def test_the_compiled_network_finds_the_same(monkeypatch):
-    monkeypatch.setattr(program, "COMPILED_FROM", 0)
+    monkeypatch.setattr(program, "WORTH_COMPILING", 0)
     for seed, expr, table, arguments in cases(1000, 1150):
         wanted = answers(expr, table, arguments, plan="definition")
         check(wanted, answers(expr, table, arguments), seed, expr)

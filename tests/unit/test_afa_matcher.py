@@ -277,3 +277,26 @@ def test_a_state_of_version_1_goes_on():
         found = again.close().to_pylist()
         ends = [(r["k"], r["top"], r["valid_from"], [e["ts"] for e in r["events"]]) for r in found]
         assert sorted(ends) == [("a", 2, 70, [1, 2, 70]), ("a", 2, 70, [2, 70]), ("b", 2, 75, [3, 75])]
+
+
+def test_a_compiled_history_says_what_an_uncompiled_one_says():
+    schema = pa.schema([*SCHEMA, ("s", pa.string())])
+    afa = ag.Automaton(start="a", final=["c"], registers={"n": 0, "s": "", "f": 0.5})
+    afa.arc("a", "b", when="x < 3", update={"n": "x", "s": "s"}).arc("b", "b", when="x = 5")
+    afa.arc("b", "b", when="x > r.n", update={"n": "x", "f": "r.f * 2 + x"}).epsilon("b", "c", when="r.n = 4")
+    afa.arc("b", "c", when="s > r.s and x < 5", update={"f": "null"})
+    query = afa.query(within=40)
+    rng = np.random.default_rng(3)
+    rows = [
+        {"ts": int(t), "x": int(rng.integers(7)), "s": "xyz"[rng.integers(3)]} for t in rng.permutation(300)
+    ]
+    matchers = [query.matcher(schema, time="ts", speculate=None) for _ in range(2)]
+    matchers[1].core.history.fast = True
+    for start in range(0, 300, 60):
+        part = pa.Table.from_pylist(rows[start : start + 60], schema=schema)
+        slow, fast = (m.insert(part) for m in matchers)
+        assert slow.num_rows > 0
+        assert fast.equals(slow)
+        gone = part.slice(0, 3)
+        slow, fast = (m.retract(gone) for m in matchers)
+        assert fast.equals(slow)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import augury as ag
-from augury.engines import eager, generated, patience
+from augury.engines import eager, events, generated, patience
 from augury.engines.generated import allows, masks_of, split_by_word
 from augury.query import sase
 from conformance.compare import table_difference
@@ -37,7 +37,7 @@ def test_a_pattern_may_have_more_arcs_than_a_word_has_bits(components: int, plan
 
 def test_a_thousand_components() -> None:
     query, table = chain(1000), rising(1700)
-    found = query.match(table, time="ts")
+    found = query.match(table, time="ts", plan="eager")
     counts = query.match(table, time="ts", output="count")["count"].to_pylist()
     assert sum(counts) == found.num_rows > 0
     assert found.num_rows == query.match(table, time="ts", plan="backtrack").num_rows
@@ -70,16 +70,16 @@ def test_a_long_kernel_is_compiled_only_for_work_that_is_worth_it(monkeypatch: p
         return right(self, source)
 
     monkeypatch.setattr(eager.Evaluation, "_kernel", seen)
-    monkeypatch.setattr(eager, "COMPILED_FROM", 1000)
+    monkeypatch.setattr(events, "COMPILED_FROM", 1000)
     monkeypatch.setattr(patience, "is_due", lambda _: False)  # whatever ran compiled before
     query, table = sase("PATTERN SEQ(E a, E b) WHERE a.x > b.x AND a.x > 990 WITHIN 3"), rising(4000)
     for lines, worth, expected in ((10**6, 1.0, [True]), (1, 1e9, [False]), (1, 0.0, [False, True])):
         monkeypatch.setattr(patience, "LONG", lines)
         monkeypatch.setattr(patience, "WORTH", worth)
         monkeypatch.setattr(patience, "SOON", 0.0)
-        query.match(table, time="ts")
+        query.match(table, time="ts", plan="eager")
         assert ways == expected
         ways.clear()
     monkeypatch.setattr(patience, "TOO_LONG", 1)
-    query.match(table, time="ts")
+    query.match(table, time="ts", plan="eager")
     assert ways == [False]

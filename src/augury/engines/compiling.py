@@ -18,7 +18,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 
@@ -61,32 +61,14 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return _jitted(function)
 
 
-def _jitted(function: Callable[..., Any]) -> Callable[..., Any]:
+def _jitted(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     import numba
 
-    function = _linked(function)
-
+    options.update(nogil=True, boundscheck=False)
     try:
-        return numba.njit(cache=True, nogil=True, boundscheck=False)(function)
+        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # of Numba: no folder that it knows can be written
-        return numba.njit(nogil=True, boundscheck=False)(function)
-
-
-def _linked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with those of its own module that it calls compiled. Numba's cache watches the one file."""
-    if not isinstance(function, FunctionType):
-        return function
-    known = function.__globals__
-    called = {
-        name: compiled(found)
-        for name in function.__code__.co_names
-        if isinstance(found := known.get(name), FunctionType) and found.__module__ == function.__module__
-    }
-    if not called:
-        return function
-    linked = FunctionType(function.__code__, {**known, **called}, function.__name__, function.__defaults__)
-    linked.__qualname__ = function.__qualname__
-    return linked
+        return numba.njit(**options)(function)  # type: ignore[no-any-return]
 
 
 def cache_folder() -> Path:
@@ -159,13 +141,24 @@ def _compiled_source(source: str, function: str, names: tuple[tuple[str, Any], .
     return _jitted(getattr(module, function))
 
 
+def is_kept(source: str, function: str) -> bool:
+    """Whether a function of a generated source lies compiled in the cache."""
+    name = f"augury_kernel_{_digest(source)}"
+    return any((cache_folder() / "__pycache__").glob(f"{name}.{function}-*.nbi"))
+
+
 def compiled_module(
-    source: str, functions: Sequence[str], helpers: Mapping[str, Callable[..., Any]]
+    source: str, functions: Mapping[str, bool], helpers: Mapping[str, Callable[..., Any]]
 ) -> ModuleType:
-    """A source of several functions, all compiled; each calls only helpers and those before it."""
+    """A source of several functions, all compiled; each calls only helpers and those before it.
+
+    None of them makes arrays, and so none counts references to those that it is given: with tuples of many arrays that
+    was 37 parts of 38 of a kernel's time. Those said to be true become part of their callers, for passing such tuples is
+    not free either: without that an event took four times as long.
+    """
     module = module_of(source)
     for name, value in helpers.items():
         setattr(module, name, compiled(value))
-    for name in functions:
-        setattr(module, name, _jitted(getattr(module, name)))
+    for name, inline in functions.items():
+        setattr(module, name, _jitted(getattr(module, name), forceinline=inline, _nrt=False))
     return module

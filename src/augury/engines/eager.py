@@ -19,28 +19,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from augury.automaton import Absent, Action, Arc
+from augury.automaton import Absent
 from augury.engines import absence, patience
-from augury.engines.batch import COMPILED_FROM, prepare
-from augury.engines.compiling import compiled, compiled_source, plain
+from augury.engines.compiling import compiled_source, plain
 from augury.engines.eager_source import eager_source
+from augury.engines.events import Events
 from augury.engines.generated import Options, Source, split_by_word
-from augury.engines.host import Host
 from augury.engines.kernels import control as ctl
-from augury.engines.kernels import graph, runs, texts
+from augury.engines.kernels import graph, runs
 from augury.engines.passes import Plan
 from augury.engines.stores import CountStore, GraphStore, size_of
 from augury.engines.walk import Graph, Walker, graph_of
 from augury.errors import LimitError, one_line
-from augury.expr.columns import Column, evaluate, from_arrow, truth
-from augury.expr.functions import calls_python
 from augury.expr.inputs import Inputs
-from augury.expr.physical import from_values, take
-from augury.expr.tree import At, Attr, Binary, Expr, Literal, typed
-from augury.expr.types import BOOL, INT64_MAX, INT64_MIN, STRING
+from augury.expr.tree import typed
+from augury.expr.types import INT64_MAX, INT64_MIN
 from augury.match.rows import Matches
-from augury.measures import Measures
-from augury.plan.split import ABSENT, Guard
 from augury.watch import tell
 
 if TYPE_CHECKING:
@@ -72,7 +66,7 @@ class Share:
 EVERYTHING = Share()
 
 
-class Evaluation(Host):
+class Evaluation(Events):
     """One evaluation of a plan over a table. `pieces` gives the matches over kernel indices."""
 
     shares: ClassVar[bool] = True  # whether its matches share a graph
@@ -96,29 +90,20 @@ class Evaluation(Host):
         keeps: bool = False,
         keep: Callable[[Iterator[Matches]], list[Matches]] = list,
         most: int | None = None,
+        events: Events | None = None,
     ) -> None:
-        self.plan = plan
-        self.table = table
+        super().__init__(plan, table, fast=fast)
+        if events is not None:
+            self.go_on(events)
         self.share = share
         self.barred = barred  # rows that begin no match any more
         self.most = most  # bytes that the matches of one event may take
         self.keep = keep  # holds matches until all are known, as long as there is room
         self.max_runs = max_runs
         self.max_nodes = max_nodes
-        super().__init__(fast=table.num_rows >= COMPILED_FROM if fast is None else fast)
         self.hurries = fast is None and not self.fast and not profile
-        self.measures = Measures(events=table.num_rows)
         query = plan.query
-        self._known: dict[str, Column] = {}
-        self._typed: dict[str, npt.NDArray[np.bool_]] = {}
-        self.batch = prepare(
-            table,
-            query,
-            plan.automaton.partition,
-            breaks=plan.automaton.breaks,
-            fast=self.fast or patience.is_warm(),
-        )
-        columns = [self._derived(e, str(k)) for k, e in enumerate(plan.split.columns)]
+        columns = [self.derived(str(k)) for k in range(len(plan.split.columns))]
         self.nullable = [c.valid is not None for c in columns]
         left_to = plan.automaton.left_to
         self.below = absence.below(left_to(Absent.BOUNDS), query, self.batch, self.candidates)
@@ -166,89 +151,18 @@ class Evaluation(Host):
 
     # -------------------------------------------------------------- what events decide by themselves
 
-    def _column(self, node: Any) -> Column:
-        if node.var == ABSENT:
-            return self._since(node)
-        if node.name not in self._known:
-            column = self.table.column(node.name)
-            self._known[node.name] = from_arrow(column, self.plan.query.columns.types[node.name])
-        return self._known[node.name]
-
-    def _since(self, node: Any) -> Column:
-        """How many events of a negated component come before each event of its partition, or up to it."""
-        order = self.batch.order
-        those = self.candidates(int(node.name))[order]
-        numbers = np.cumsum(those) - (those if node.at is At.BEFORE else 0)
-        values = np.zeros(self.table.num_rows, np.int64)
-        values[order] = numbers
-        return Column(values)
-
-    def candidates(self, place: int) -> npt.NDArray[np.bool_]:
-        """The rows that the negated component at a place means, as far as they tell by themselves."""
-        return absence.candidates(place, self.plan.query, self.rows_of_type, self._true)
-
-    def rows_of_type(self, name: str) -> npt.NDArray[np.bool_]:
-        """Which rows a component of this type may bind."""
-        kind = self.plan.query.roles.type
-        if kind is None:
-            return np.ones(self.table.num_rows, np.bool_)
-        if name not in self._typed:
-            known = texts_equal(self.table.column(kind), name) if self.fast else None
-            if known is None:
-                attr = Attr("", At.ONE, kind, type=self.plan.query.columns.types[kind])
-                test = Binary("=", attr, Literal("constant", name, type=STRING), type=BOOL)
-                known = truth(evaluate(test, self._column, self.table.num_rows))
-            self._typed[name] = known
-        return self._typed[name]
-
     def _masks(self) -> list[npt.NDArray[Any]]:
         """For each kernel index the arcs that its event allows, by bit."""
-        arcs, guards, bits = self.plan.automaton.arcs, self.plan.split.guards, self.source.bits
+        bits = self.source.bits
         masks = []
         for held, size in split_by_word(bits):
             dtype = np.dtype(f"u{size}")
             mask = np.zeros(self.table.num_rows, dtype)
-            for arc, guard, bit in zip(arcs, guards, bits, strict=True):
+            for place, bit in enumerate(bits):
                 if bit in held:
-                    mask |= self._allowed(arc, guard).astype(dtype) << dtype.type(bit - held[0])
+                    mask |= self._allowed(place).astype(dtype) << dtype.type(bit - held[0])
             masks.append(mask[self.batch.order])
         return masks
-
-    def _allowed(self, arc: Arc, guard: Guard) -> npt.NDArray[np.bool_]:
-        assert arc.component is not None
-        good = self.rows_of_type(arc.component.type)
-        for expr in guard.static:
-            good = good & self._true(expr, good)
-        return good
-
-    def _true(self, expr: Expr, among: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        self.measures.batch_evaluations += int(among.sum()) if calls_python(expr) else len(among)
-        return truth(self._where(expr, among))
-
-    def _derived(self, expr: Expr, name: str) -> Column:
-        """A derived column. What calls a registered function is the argument of an aggregate, see `split`."""
-        if not calls_python(expr):
-            return evaluate(expr, self._column, self.table.num_rows)
-        among = np.zeros(self.table.num_rows, np.bool_)
-        variables = self.plan.split.folded(name)
-        for arc, guard in zip(self.plan.automaton.arcs, self.plan.split.guards, strict=True):
-            if arc.action in (Action.BEGIN, Action.TAKE) and arc.component and arc.component.var in variables:
-                among |= self._allowed(arc, guard)
-        return self._where(expr, among)
-
-    def _where(self, expr: Expr, among: npt.NDArray[np.bool_]) -> Column:
-        """An expression's values; a registered function is asked of the rows among these alone."""
-        rows = self.table.num_rows
-        if not calls_python(expr) or among.all():
-            return evaluate(expr, self._column, rows)
-        some = np.flatnonzero(among)
-        if not len(some):
-            return from_values([None] * rows, typed(expr))
-        found = evaluate(expr, lambda node: take(self._column(node), some), len(some))
-        place = np.zeros(rows, np.int64)
-        place[some] = np.arange(len(some))
-        found = take(found, place)
-        return Column(found.values, among if found.valid is None else among & found.valid)
 
     def _started(self, masks: list[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
         """The masks without the runs that this share does not start."""
@@ -469,25 +383,6 @@ class Evaluation(Host):
                 if not good.all():
                     found = absence.chosen_matches(found, good)
         return found
-
-
-def texts_equal(column: pa.ChunkedArray, text: str) -> npt.NDArray[np.bool_] | None:
-    """Which of a column's texts are this one; None where Arrow holds them in another form, or has nulls."""
-    import pyarrow as pa
-
-    if column.type != pa.string() or column.null_count:
-        return None
-    found = np.empty(len(column), np.bool_)
-    wanted = np.frombuffer(text.encode(), np.uint8)
-    start = 0
-    for chunk in column.chunks:
-        _, offsets, data = chunk.buffers()
-        if offsets is not None and len(chunk):
-            bounds = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
-            held = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-            compiled(texts.equal_to)(bounds, held, wanted, found[start : start + len(chunk)])
-        start += len(chunk)
-    return found
 
 
 def _next_stretch(events: int, seconds: float) -> int:

@@ -15,8 +15,6 @@ are events.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +24,8 @@ from augury.automaton import Absent, Action
 from augury.engines import absence, eager
 from augury.engines.absence import chosen_matches
 from augury.engines.buffers import Index, buffers_of, ends_of, index_of
+from augury.engines.choosing import estimates_of, sequence_of
+from augury.engines.estimate import selectivities
 from augury.engines.generated import Options, Source
 from augury.engines.kernels import control as ctl
 from augury.engines.kernels import search
@@ -37,7 +37,6 @@ from augury.errors import LimitError
 from augury.expr.inputs import Inputs
 from augury.match.rows import Matches, Slot, joined
 from augury.pattern import Strategy
-from augury.plan.joins import equalities, joins_of
 from augury.resolve import Moment
 
 BUDGET = 1 << 25  # candidates tried between two looks at the world; uncompiled, a thousandth of them
@@ -59,14 +58,13 @@ class Evaluation(eager.Evaluation):
         self, plan: Plan, *args: Any, tree: bool = False, order: tuple[str, ...] | None = None, **named: Any
     ) -> None:
         self.tree = tree
-        self.variables = [c.var for c in plan.automaton.components]
+        self.sequence = made = sequence_of(plan)
+        self.variables = made.variables
         self.slots = len(self.variables)
+        self.joins, self.alone, self.equal = made.joins.tests, made.joins.alone, made.equal
+        self.output = named.get("output", "all")
         self.order = None if order is None else tuple(self.variables.index(v) for v in order)
-        found = joins_of(plan.automaton, plan.split)
-        self.joins, self.alone = found.tests, found.alone
-        plan = replace(plan, split=replace(plan.split, columns=found.columns))
-        self.equal = list(equalities(self.joins, plan.automaton))
-        super().__init__(plan, *args, **named)
+        super().__init__(made.plan, *args, **named)
         self.absences = [*self.absences, *self._asked_of_matches()]
         self.buffers = buffers_of(self._buffered(), self._gaps())
         self.ends = ends_of(self.batch, windowed=self.options.windowed, fast=self.fast)
@@ -74,33 +72,26 @@ class Evaluation(eager.Evaluation):
 
     # -------------------------------------------------------------- what the query asks
 
-    def _written(self, options: Options, inputs: Inputs) -> Source:
-        plan = self.plan
+    def _source(self, options: Options) -> tuple[Source, Inputs]:
+        """The kernel of the order that is given, or estimated from the events at hand."""
         if self.order is None and not self.tree:
-            self.order = self._estimated()
+            self.order = estimates_of(self, self.sequence, self.output).order
+        if self.order is not None:
+            place = self.order.index
+            self.equal = tuple(e for e in self.equal if place(e.other) < place(e.slot))
         self.shape = Shape(
             order=self.order,
-            counting=options.counting and not asked_of_matches(plan),
+            counting=options.counting and not asked_of_matches(self.plan),
             bounded=self.below is not None,
             gaps=bool(self._gaps()),
             profile=options.profile,
         )
-        return lazy_source(plan.automaton, self.joins, self.equal, self.nullable, inputs, self.shape)
-
-    def _estimated(self) -> tuple[int, ...]:
-        """The slots by how many candidates they have, the rarest first."""
-        counts = [int(mask.sum()) for mask in self.begins_of]
-        return tuple(sorted(range(self.slots), key=lambda slot: (counts[slot], slot)))
-
-    @cached_property
-    def begins_of(self) -> list[Mask]:
-        """By slot, in kernel order: the events that satisfy its begin as far as they tell by themselves."""
-        arcs, guards = self.plan.automaton.arcs, self.plan.split.guards
-        return [
-            self._allowed(arc, guard)[self.batch.order]
-            for arc, guard in zip(arcs, guards, strict=True)
-            if arc.action is Action.BEGIN
-        ]
+        asked = self.shape, *self.nullable
+        if asked not in self.plan.sources:
+            inputs = Inputs()
+            given = (self.plan.automaton, self.joins, self.equal, self.nullable)
+            self.plan.sources[asked] = lazy_source(*given, inputs, self.shape), inputs
+        return self.plan.sources[asked]
 
     def _masks(self) -> list[npt.NDArray[Any]]:
         return [mask.copy() for mask in self.begins_of]
@@ -205,6 +196,19 @@ class Evaluation(eager.Evaluation):
                 ]
             at = until
 
+    def _passing(self) -> npt.NDArray[np.float64]:
+        """By set of bound slots and next slot: which share of the candidates is expected to pass its tests."""
+        m = self.slots
+        shares = np.ones((1 << m, m))
+        selectivity = selectivities(self, self.joins, self.variables)
+        for those in range(1 << m):
+            bound = frozenset(s for s in range(m) if those >> s & 1)
+            for slot in range(m):
+                for join, share in zip(self.joins, selectivity, strict=True):
+                    if join.decided(slot, bound):
+                        shares[those, slot] *= share
+        return shares.ravel()
+
     # -------------------------------------------------------------- the kernel
 
     def live(self, control: Any) -> int:
@@ -225,8 +229,7 @@ class Evaluation(eager.Evaluation):
             fixed += [buffers.absent, buffers.absent_at]
         if self.below is not None:
             fixed.append(self.below)
-        if self.order is not None:
-            fixed.append(np.array(self.order, np.int64))
+        fixed.append(self._passing() if self.order is None else np.array(self.order, np.int64))
         given = [self.listed(np.asarray(a)) for a in fixed]
         indexes = [self.listed(a) for index in self.indexes for a in index.arrays]
         lengths = {"lo": m * m, "hi": m * m, "slot_at": m + 1, "base": m + 1}

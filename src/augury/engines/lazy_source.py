@@ -96,7 +96,7 @@ class _Kernel:
             *("buf", "starts", "lows", "ends"),
             *(("absent", "absent_at") if self.shape.gaps else ()),
             *(("below",) if self.shape.bounded else ()),
-            *(("order",) if self.shape.order is not None else ()),
+            "order" if self.shape.order is not None else "passing",
             *(name for name, _, _ in columns),
             *(f"eq{q}_{part}" for q in range(len(self.equal)) for part in ("buf", "at", "of")),
             *ARRAYS,
@@ -183,11 +183,7 @@ class _Kernel:
         if self.shape.order is not None:
             w("t = order[depth]")
         else:
-            w("t = -1; fewest = 0")
-            with w.block(f"for s in range({m}):"), w.block("if not bound[s]:"):
-                w(f"many = hi[depth * {m} + s] - lo[depth * {m} + s]")
-                with w.block("if t < 0 or many < fewest:"):
-                    w("t = s; fewest = many")
+            self.rarest()
         w(f"low = lo[depth * {m} + t]; high = hi[depth * {m} + t]; src = buf; n = used")
         with w.block("if used + high - low > held_room:"):
             w(f"why = {ctl.RUNS_FULL}", "break")
@@ -253,6 +249,17 @@ class _Kernel:
             w("lo[row + t] = first_from(buf, lo[above + t], hi[row + t], lower)")
             with w.block("if lo[row + t] >= hi[row + t]:"):
                 w("alive = False", "break")
+
+    def rarest(self) -> None:
+        """The slot of which the fewest candidates in scope are expected to pass what is asked of them now."""
+        w, m = self.w, self.slots
+        w("t = -1; fewest = 0.0; those = 0")
+        with w.block(f"for s in range({m}):"), w.block("if bound[s] == 1:"):
+            w("those |= 1 << s")
+        with w.block(f"for s in range({m}):"), w.block("if bound[s] == 0:"):
+            w(f"many = (hi[row + s] - lo[row + s]) * passing[those * {m} + s]")
+            with w.block("if t < 0 or many < fewest:"):
+                w("t = s; fewest = many")
 
     def waiting(self) -> None:
         """A partial match whose next slot is open to the end waits, in a stream, until its window has passed."""

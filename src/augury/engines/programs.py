@@ -21,6 +21,7 @@ from augury.expr.tree import (
     Logic,
     Unary,
     typed,
+    walk,
 )
 from augury.expr.types import INTEGERS, Kind
 from augury.plan.linear import RUN, WHOLE
@@ -161,6 +162,8 @@ _FLOATS = {
 
 def of_event(node: Expr) -> bool:
     """Whether an event decides it by itself. A constant is not one: it needs no column."""
+    if isinstance(node, Attr):
+        return node.var not in (RUN, WHOLE)
     found = False
     for inner in _leaves(node):
         if inner.var in (RUN, WHOLE):
@@ -170,8 +173,6 @@ def of_event(node: Expr) -> bool:
 
 
 def _leaves(node: Expr) -> list[Attr]:
-    from augury.expr.tree import walk
-
     return [n for n in walk(node) if isinstance(n, Attr)]
 
 

@@ -247,6 +247,8 @@ class _Reader:
         return Atom(column, kernel.EQ, None, 1)
 
     def _column(self, expr: Expr, stream: int) -> int:
+        if isinstance(expr, Attr):
+            return self.columns.number(expr, stream)
         for node in walk(expr):
             if isinstance(node, Literal) and node.slot is not None:
                 raise Tainted
@@ -380,6 +382,8 @@ def _untainted(literal: Literal) -> None:
 
 def _numbered(expr: Expr, names: Mapping[str, str]) -> Expr:
     """Registers by number: what they were named takes no part in what an automaton does."""
+    if isinstance(expr, Attr) and expr.var != RUN:
+        return expr
 
     def change(node: Expr) -> Expr:
         if isinstance(node, Attr) and node.var == RUN:

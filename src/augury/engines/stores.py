@@ -125,9 +125,12 @@ class CountStore:
         self.evaluation = e = evaluation
         self.wide = wide
         self.types = ("i8", "i8", "f8") if wide else ("i8",)  # of a number's words
-        self.rows = self._rows_of(64, *((1 << 10, 1 << 14) if e.fast else (1 << 8, 1 << 12)))
+        # First events in a row: each time they are all used the kernel comes back, and that takes as long as some
+        # thousand events.
+        width, rows, room = (1 << 12, 1 << 12, 1 << 16) if e.fast else (64, 1 << 8, 1 << 12)
+        self.rows = self._rows_of(width, rows, room)
         self.spare = self.rows
-        self.scattered = e.array("i4", 64)
+        self.scattered = e.array("i4", width)
         self.out_event = e.array("i4", 1 << 12)
         self.out = [e.array(t, 1 << 12) for t in self.types]
 

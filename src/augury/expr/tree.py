@@ -6,6 +6,7 @@ References keep the paper's identifiers: `a[i-1].price` is `Attr("a", At.PREVIOU
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
@@ -205,14 +206,22 @@ def walk(node: Expr) -> Iterator[Expr]:
 
 
 def rewrite(node: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """Rebuild bottom-up, `change` applied to every node."""
-    new: dict[str, Any] = {}
+    """Rebuild bottom-up, `change` applied to every node. What nothing changes in stays the node it is."""
+    new: dict[str, Any] | None = None
     for name in _parts(node):
         value = getattr(node, name)
         if isinstance(value, EXPR_TYPES):
-            new[name] = rewrite(value, change)
+            other: Any = rewrite(value, change)
+            if other is value:
+                continue
         elif isinstance(value, tuple) and value and isinstance(value[0], EXPR_TYPES):
-            new[name] = tuple(rewrite(v, change) for v in value)
+            other = tuple(rewrite(v, change) for v in value)
+            if all(map(operator.is_, other, value)):
+                continue
+        else:
+            continue
+        new = new or {}
+        new[name] = other
     return change(replace(node, **new) if new else node)
 
 

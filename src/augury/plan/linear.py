@@ -10,7 +10,7 @@ ones have become conditions and values of an edge (Lemma 2 and Theorem 3), and w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from augury.algebra import DUR, LAST
@@ -171,6 +171,8 @@ def _attr(var: str, name: str, type_: Type) -> Attr:
 
 def _in_place(expr: Expr, outputs: Mapping[str, Expr], whole: str) -> Expr:
     """The expression with what its attributes are in their place. What is used twice stays one node."""
+    if isinstance(expr, Attr) and expr.var == "" and expr.name != DUR:
+        return outputs[expr.name]
 
     def change(node: Expr) -> Expr:
         if not isinstance(node, Attr):
@@ -217,5 +219,7 @@ def _carry(states: list[State]) -> None:
         state.carried = {n: t for n, t in state.attrs.items() if n in needed}
 
 
-def _registers(expr: Expr) -> set[str]:
+def _registers(expr: Expr) -> Iterable[str]:
+    if isinstance(expr, Attr):
+        return (expr.name,) if expr.var == RUN else ()
     return {node.name for node in walk(expr) if isinstance(node, Attr) and node.var == RUN}

@@ -14,6 +14,7 @@ import pyarrow as pa
 from augury.engines import backtrack as backtracking
 from augury.engines import eager, lazy, passes, selection
 from augury.engines.absence import in_rows
+from augury.engines.choosing import FEW, is_open, surveyed
 from augury.engines.eager import EVERYTHING, MAX_NODES, Evaluation, Share
 from augury.engines.patience import Slow
 from augury.match import compressed
@@ -36,6 +37,7 @@ class How:
 
     plan: str = "eager"
     order: tuple[str, ...] | None = None  # of a lazy chain: the variables, the first to be bound first
+    chooses: bool = False  # whether another plan is taken where it costs less
     max_runs: int = MAX_RUNS
     max_nodes: int = MAX_NODES
     profile: bool = False  # whether the kernel counts what it does
@@ -55,6 +57,9 @@ class Engine:
         self.match_id = match_id
         self.declared = engine_of(how.plan)
         self.plan = passes.plan(query, merge=self.declared.merges)
+        self.open = how.chooses and is_open(
+            self.plan, query.pattern.strategy
+        )  # whether the data decides the plan
         self.measures = Measures()
         self.room = Room()
 
@@ -98,7 +103,13 @@ class Engine:
         keeps: bool,
         fast: bool | None,
     ) -> Evaluation:
-        evaluate = evaluation_of(self.declared, self.how.order)
+        declared, order, events = self.declared, self.how.order, None
+        if self.open and table.num_rows >= FEW:
+            events, found = surveyed(self.plan, in_one_chunk(table, self.query.reads), self.output, fast=fast)
+            declared = engine_of(found.best)
+            order = tuple(self.plan.automaton.components[slot].var for slot in found.order)
+            self.measures.lazy_evaluations += declared.lazy
+        evaluate = evaluation_of(declared, order)
         how = self.how
         return evaluate(
             self.plan,
@@ -113,6 +124,7 @@ class Engine:
             keeps=keeps,
             keep=self.room.holding,
             most=self.room.limit,
+            events=events,
         )
 
     def result(self, evaluation: Evaluation) -> pa.Table:

@@ -21,14 +21,14 @@ import pyarrow.compute as pc
 from augury import algebra
 from augury.engines.eager import EVERYTHING, Share
 from augury.engines.levels import Levels, shares_recipe
-from augury.engines.runs import Runs
+from augury.engines.runs import Runs, lies_compiled
 from augury.errors import QueryError
 from augury.expr.columns import from_arrow
 from augury.expr.functions import UserFunction, called
 from augury.expr.types import INT64_MAX
 from augury.match.gather import no_rows, rows_of_table
 from augury.match.identity import canonical, value_digests
-from augury.resolve_cesar import Span, Typed, output_schema, resolve, span_of
+from augury.resolve_cesar import Source, Span, Typed, output_schema, resolve, span_of
 from augury.runtime.changes import INSERT, RETRACT, with_op
 from augury.runtime.options import Options
 from augury.runtime.program import Fault, bad_times, faults_of_time
@@ -40,8 +40,10 @@ from augury.schema import Columns, Roles, roles_of
 Mask = npt.NDArray[np.bool_]
 
 COMPILED_FROM = 2_000  # events of one query from which a kernel that lies compiled on disk is faster
+WORTH_COMPILING = 100_000  # … and from which compiling it is: 15 s once, and uncompiled some 100 µs an event
 QUERY = "query"  # of a set: the column with the query's name
 
+ALONE: Typed = Source("", {})  # a shape of which every query is read by itself
 NEVER_CUT = Cutting(Cut.NOWHERE, "a sequence may reach over all of its partition")
 
 
@@ -59,7 +61,9 @@ class Streams:
     columns: Columns
     options: Options
     given: pa.Schema
-    shapes: dict[Any, Typed | None] = field(default_factory=dict)  # None: parameters decide too much
+    shapes: dict[Any, Typed | None] = field(
+        default_factory=dict
+    )  # None: one was met; ALONE: parameters decide too much
     schemas: dict[int, tuple[Typed, pa.Schema]] = field(default_factory=dict)
 
     @property
@@ -151,12 +155,14 @@ class Streams:
         """An expression that meets the columns. Of those that differ in plain values alone only the first one is read."""
         values: list[Any] = []
         name = algebra.shape(node, values)
-        if name not in self.shapes:
+        shared = self.shapes.get(name)
+        if shared is None and name in self.shapes:  # a second one of this shape
             query = resolve(algebra.bound(node, itertools.count()), self.columns, self.span)
-            self.shapes[name] = query if shares_recipe(query) else None
-        shared = self.shapes[name]
-        if shared is not None:
+            shared = self.shapes[name] = query if shares_recipe(query) else ALONE
+        if shared is not None and shared is not ALONE:
             return Member(node, shared, tuple(values))
+        if shared is None:
+            self.shapes[name] = None
         return Member(node, resolve(algebra.bound(node, None), self.columns, self.span), ())
 
     def schema_of(self, member: Member) -> pa.Schema:
@@ -289,6 +295,12 @@ def _levels(program: Streams) -> tuple[Levels, Reader, Writer]:
     return levels, reader, Writer(program.columns, program.span, levels, reader.keys)
 
 
+def is_worth_compiling(events: int, levels: Levels) -> bool:
+    """Whether so many events are done sooner by the compiled kernel."""
+    work = events * (1 + levels.size // 100)
+    return work >= (COMPILED_FROM if work < WORTH_COMPILING and lies_compiled() else WORTH_COMPILING)
+
+
 class Evaluation:
     """An evaluation of whole tables; what it cost is added up."""
 
@@ -313,7 +325,7 @@ class Evaluation:
         levels, reader, writer = _levels(program)
         for number, member in enumerate(program.members.values()):
             levels.add(number, member.query, member.values)
-        if table.num_rows * (1 + levels.size // 100) >= COMPILED_FROM:
+        if is_worth_compiling(table.num_rows, levels):
             levels.compile()
         rows = program.rows(writer.tables(levels.step(reader.batch(table))), names)
         self._add(measured(levels, table.num_rows))
@@ -358,7 +370,7 @@ class Going:
         return [with_op(INSERT, rows)] if rows.num_rows else []
 
     def _found(self, events: pa.Table) -> pa.Table:
-        if events.num_rows * (1 + self.levels.size // 100) >= COMPILED_FROM:
+        if is_worth_compiling(events.num_rows, self.levels):
             self.levels.compile()
         found = self.writer.tables(self.levels.step(self.reader.batch(events)))
         return self.program.rows(found, self.names)

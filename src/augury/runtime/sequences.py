@@ -14,7 +14,7 @@ from augury.expr.tree import Attr
 from augury.match import compressed
 from augury.match.identity import parameters
 from augury.pattern import Pattern, Strategy, text_of_pattern
-from augury.plan.choice import UNCERTAIN, check_covered, choose
+from augury.plan.choice import AUTO, UNCERTAIN, check_covered, choose
 from augury.resolve import Resolved, output_schema, resolve
 from augury.runtime.by_definition import Definition
 from augury.runtime.by_engine import Engine, How
@@ -124,7 +124,7 @@ class Sequences:
         plan, options = choose(self.options.plan).plan, self.options
         if plan == "definition":
             return Definition(self.query, self.gives, options.output, options.most_runs)
-        how = How(plan, self.order, max_runs=options.most_runs, profile=profile)
+        how = How(plan, self.order, options.plan == AUTO, max_runs=options.most_runs, profile=profile)
         return Engine(self.query, self.gives, options.output, how, match_id=options.match_id)
 
     def core(self, *, speculates: bool = False) -> Steps | Early:

@@ -31,32 +31,68 @@ _LEAST_WORD = -0x8000000000000000
 
 def program(p: int, k: int, e: int, ev: Any, au: Any, st: Any) -> tuple[int, bool]:
     """The value of a program for a run (or none, -1) and an event: its word, and whether it is null."""
-    words = st.words
-    nulls = st.nulls
+    start = ev.start[e] if k < 0 else st.start[k]
+    return machine(
+        au.program_start[p],
+        au.program_end[p],
+        au.code,
+        au.constants,
+        au.constant_null,
+        st.words,
+        st.nulls,
+        ev.words,
+        ev.nulls,
+        e * au.width,
+        st.regs,
+        st.null,
+        k * au.registers,
+        start,
+        ev.end[e],
+        au.unit,
+    )
+
+
+def machine(
+    first: int,
+    last: int,
+    code: Any,
+    constants: Any,
+    constant_null: Any,
+    words: Any,
+    nulls: Any,
+    event: Any,
+    event_null: Any,
+    e: int,
+    regs: Any,
+    null_of: Any,
+    k: int,
+    start: int,
+    end: int,
+    unit: int,
+) -> tuple[int, bool]:
+    """Executes instructions. It is told what it reads one by one: passing all tables costs more than a short program."""
     target = 0
-    for i in range(au.program_start[p], au.program_end[p]):
-        op = au.code[4 * i]
-        target = au.code[4 * i + 1]
-        x = au.code[4 * i + 2]
-        y = au.code[4 * i + 3]
+    for i in range(first, last):
+        op = code[4 * i]
+        target = code[4 * i + 1]
+        x = code[4 * i + 2]
+        y = code[4 * i + 3]
         if op == 0:
-            words[target] = ev.words[e * au.width + x]
-            nulls[target] = ev.nulls[e * au.width + x]
+            words[target] = event[e + x]
+            nulls[target] = event_null[e + x]
         elif op == 1:
-            words[target] = st.regs[k * au.registers + x]
-            nulls[target] = st.null[k * au.registers + x]
+            words[target] = regs[k + x]
+            nulls[target] = null_of[k + x]
         elif op == 2:
-            words[target] = au.constants[x]
-            nulls[target] = au.constant_null[x]
+            words[target] = constants[x]
+            nulls[target] = constant_null[x]
         elif op == 3:
-            start = ev.start[e] if k < 0 else st.start[k]
-            end = ev.end[e]
             bad = subtract_overflows(end, start)
             span = 0 if bad else end - start
             bad = bad or add_overflows(span, 1)
             span = 0 if bad else span + 1
-            bad = bad or multiply_overflows(span, au.unit)
-            words[target] = 0 if bad else span * au.unit
+            bad = bad or multiply_overflows(span, unit)
+            words[target] = 0 if bad else span * unit
             nulls[target] = bad
         elif op < 30:
             null = nulls[x] or nulls[y]
@@ -168,5 +204,5 @@ def _choices(op: int, target: int, x: int, y: int, words: Any, nulls: Any) -> No
     nulls[target] = nulls[at]
 
 
-FUNCTIONS = ("_integers", "_doubles", "_choices", "program")
+FUNCTIONS = ("_integers", "_doubles", "_choices", "machine", "program")
 HELPERS = (add_overflows, subtract_overflows, multiply_overflows, remainder, float_remainder)

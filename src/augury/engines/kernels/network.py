@@ -478,3 +478,6 @@ FUNCTIONS = (
     "drive",
 )
 """In an order in which each calls only those before it."""
+
+CALLED = ("index_edges", "index_runs", "chain_free", "sweep", "drive")
+"""Those that are called from outside. The others become part of them."""
