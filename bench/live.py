@@ -116,7 +116,7 @@ def state(*, quick: bool) -> Record:
 
 def memory(*, quick: bool) -> Record:
     """What a process takes in which a long stream goes through a matcher, from a process of its own."""
-    arguments = [sys.executable, "-m", "bench.live", str(2_000_000 if quick else 100_000_000)]
+    arguments = [sys.executable, "-m", "bench.live", str(8_000_000 if quick else 100_000_000)]
     answer = subprocess.run(arguments, cwd=ROOT, check=True, capture_output=True, text=True)  # noqa: S603  # ourselves
     record: Record = {"workload": "live/memory", "system": "augury", "query": SHORT, "call": CALL}
     record |= json.loads(answer.stdout.splitlines()[-1])

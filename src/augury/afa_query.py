@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from augury.runtime.afa import Automata
     from augury.runtime.afa_matcher import AutomatonMatcher
     from augury.runtime.options import Arguments, Options
+    from augury.why import Why
 
 VERSION = 1
 
@@ -175,6 +176,49 @@ class AutomatonQuery(Asking):
         from augury.explain.automata import explain
 
         return explain(self._machine, data, options, kernel=kernel)
+
+    def why(
+        self,
+        data: Any,
+        *,
+        time: str | None = None,
+        key: Any = None,
+        tiebreak: Any = None,
+        sequence: str | None = None,
+        event: int | None = None,
+        limit: int = 5,
+        bad_rows: str = "error",
+    ) -> Why:
+        """Why the automaton did or did not accept: how near computations came to a final state, and what stopped them.
+
+        `event` is the row of the event with which computations are to begin. The changes are a longer window, and arcs without
+        their guard or lifetime.
+
+        >>> import augury as ag
+        >>> import pyarrow as pa
+        >>> afa = (
+        ...     ag.Automaton(start="q0", final="q2")
+        ...     .arc("q0", "q1", when="x > 1")
+        ...     .arc("q1", "q2", when="x > 5")
+        ... )
+        >>> answer = afa.query().why(pa.table({"ts": [1, 2], "x": [2, 3]}), time="ts")
+        >>> str(answer.misses[0].because)
+        'a1: e.x > 5 is not true: e.x = 3'
+        """
+        from augury.why.machines import why
+
+        arguments = {"tiebreak": tiebreak, "sequence": sequence, "bad_rows": bad_rows}
+        return why(
+            self._machine,
+            AutomatonQuery,
+            self,
+            data,
+            time=time,
+            key=key,
+            event=event,
+            limit=limit,
+            arguments=arguments,
+        )
 
     def _diagram(self) -> Diagram:
         from augury.pictures.diagram import of_machine

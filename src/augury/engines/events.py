@@ -38,6 +38,7 @@ class Events(Host):
 
     def __init__(self, plan: Plan, table: pa.Table, *, fast: bool | None = None) -> None:
         super().__init__(fast=table.num_rows >= COMPILED_FROM if fast is None else fast)
+        self.may_compile = fast is not False
         self.plan = plan
         self.table = table
         self.measures = Measures(events=table.num_rows)
@@ -60,7 +61,7 @@ class Events(Host):
         return prepare(
             *(self.table, self.plan.query, automaton.partition),
             breaks=automaton.breaks,
-            fast=self.fast or patience.is_warm(),
+            fast=self.fast or (self.may_compile and patience.is_warm()),
         )
 
     @cached_property

@@ -32,7 +32,7 @@ def reconsider(spent: float, done: float, source: Source) -> None:
         raise Slow
 
 
-_KNOWN = 10_000  # kernels whose work is added up; a process with more begins again
+_KNOWN = 1_000  # kernels whose work is added up; a process with more begins again
 _spent: dict[str, float] = {}  # by a kernel's text, the seconds of uncompiled work on it in this process
 _ready: set[str] = set()  # the texts of kernels that have run compiled in this process
 

@@ -29,6 +29,8 @@ from augury.why.runs import Miss, Steps, furthest, never_begun
 from augury.why.values import shown_instant
 
 if TYPE_CHECKING:
+    from augury.afa import Ready
+    from augury.asking import Asking
     from augury.pictures.canvas import Picture
     from augury.query import Query
 
@@ -58,7 +60,7 @@ class Fix:
 
     rule: str
     said: str
-    query: Query
+    query: Asking
     events: Mapping[str, tuple[int, ...]]
 
     def __str__(self) -> str:
@@ -73,9 +75,18 @@ class Why:
     """
 
     def __init__(
-        self, query: Query, data: pa.Table, resolved: Resolved, matches: int | None, misses: Sequence[NearMiss], fixes: Sequence[Fix],
-        notes: Sequence[str], is_match: bool | None,
-    ) -> None:  # fmt: skip
+        self,
+        query: Asking,
+        data: pa.Table,
+        resolved: Resolved | Ready,
+        matches: int | None,
+        misses: Sequence[NearMiss],
+        fixes: Sequence[Fix],
+        notes: Sequence[str],
+        is_match: bool | None,
+        *,
+        of: int,
+    ) -> None:
         self.query = query
         self.matches = matches
         self.misses = tuple(misses)
@@ -83,6 +94,7 @@ class Why:
         self.is_match = is_match  # of the events that were asked about; None where none were
         self.data = data
         self.resolved = resolved
+        self.of = of  # how far a match comes
         self.numbers: Sequence[int] | None = None  # what the rows are called, if not by their places
         self._notes = tuple(notes)
 
@@ -93,7 +105,7 @@ class Why:
             {
                 "events": [{"variable": v, "row": r} for v, rows in m.events.items() for r in rows],
                 "reached": m.reached,
-                "of": len(self.resolved.pattern.positives),
+                "of": self.of,
                 "rule": m.because.rule,
                 "row": m.row,
                 "because": one_line(m.because.said),
@@ -141,12 +153,11 @@ class Why:
             yield ""
             yield "WHAT BROKE" if self.is_match is not None else "NEAREST MISSES"
         for n, miss in enumerate(self.misses, 1):
-            of = len(self.resolved.pattern.positives)
             bound = ", ".join(
                 f"{quoted(v)}{'[]' if len(r) > 1 else ''} = {self.named(r)}" for v, r in miss.events.items()
             )
             yield f"{n:>3}  {bound or 'no event begins a run'}" + (
-                f"  ({miss.reached} of {of})" if self.is_match is None else ""
+                f"  ({miss.reached} of {self.of})" if self.is_match is None else ""
             )
             yield f"     {self.placed(miss)}"
             for other in miss.also:
@@ -221,6 +232,10 @@ class _Question:
         self.place = {row: n for n, row in enumerate(self.order)}
         self.streams = sase.streams(ordered, self.resolved)
         self.asked = Asked(self.given, self.resolved)
+
+    @property
+    def length(self) -> int:
+        return len(self.resolved.pattern.positives)
 
     def events(self, bound: Bound) -> dict[str, tuple[int, ...]]:
         """A binding in stream order by variable, in rows as they were given."""
@@ -307,7 +322,17 @@ def _of_all(question: _Question, about: int | None, limit: int) -> Why:
     if question.asked.too_much:
         notes.append("Some changes would give too many matches to be looked at, and are not told.")
     matches = None if base is None else sum(wanted(b) for b in base)
-    return Why(question.query, question.given, question.resolved, matches, misses, fixes, notes, None)
+    return Why(
+        question.query,
+        question.given,
+        question.resolved,
+        matches,
+        misses,
+        fixes,
+        notes,
+        None,
+        of=question.length,
+    )
 
 
 def _change_of(question: _Question, miss: Miss) -> Fix | None:
@@ -337,10 +362,30 @@ def _of_events(question: _Question, given: list[Bound]) -> Why:
     _, bound, broken = best
     rows = tuple(tuple(question.order[r] for r in part) for part in bound)
     if not broken:
-        return Why(question.query, question.given, question.resolved, _many(question), [], [], [], True)
+        return Why(
+            question.query,
+            question.given,
+            question.resolved,
+            _many(question),
+            [],
+            [],
+            [],
+            True,
+            of=question.length,
+        )
     fixes = [question.fix(c) for c in changes(question.asked, lambda b: b == rows)]
     miss = question.miss(Miss(bound, broken[0]), broken[1:], fixes[0] if fixes else None)
-    return Why(question.query, question.given, question.resolved, _many(question), [miss], fixes, [], False)
+    return Why(
+        question.query,
+        question.given,
+        question.resolved,
+        _many(question),
+        [miss],
+        fixes,
+        [],
+        False,
+        of=question.length,
+    )
 
 
 def _many(question: _Question) -> int | None:

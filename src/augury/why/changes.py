@@ -211,13 +211,13 @@ def _longer_window(asked: Asked, pattern: Pattern, wanted: Wanted) -> Change | N
     width = whole
     while width < longest:
         width = min(width * 4, longest)
-        found = asked.matches(replace(open_ended, within=_window(width, kind)))
+        found = asked.matches(replace(open_ended, within=as_window(width, kind)))
         if found is None:
             return None
         spans = sorted({times[b[-1][-1]] - times[b[0][0]] for b in found})
         for span in [s for s in spans if s >= whole and s not in tried][:TRIES]:
             tried.add(span)
-            edit = _as_window(_window(span + 1, kind))
+            edit = _with_window(as_window(span + 1, kind))
             variant = edit(pattern)
             new = asked.new(variant, wanted)
             if new:
@@ -228,11 +228,12 @@ def _longer_window(asked: Asked, pattern: Pattern, wanted: Wanted) -> Change | N
     return None
 
 
-def _as_window(window: Window) -> Callable[[Pattern], Pattern]:
+def _with_window(window: Window) -> Callable[[Pattern], Pattern]:
     return lambda p: replace(p, within=window)
 
 
-def _window(instants: int, kind: Kind) -> Window:
+def as_window(instants: int, kind: Kind) -> Window:
+    """So many instants as a window."""
     step = {Kind.DATE: MICROSECONDS_PER_DAY, Kind.TIMESTAMP: 1}.get(kind)
     return Window(Decimal(instants * (step or 1)), has_unit=step is not None)
 
