@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from augury.cesar import Expression, stream
     from augury.errors import AuguryError, DataError, DataWarning, LimitError, QueryError
     from augury.expr.functions import function
+    from augury.history import with_history
     from augury.lang.tracing import fn
     from augury.pictures import Picture, plot_matches, plot_strategies
     from augury.query import Query, expand, from_json, point_matches, sase
@@ -41,6 +42,7 @@ __all__ = [
     "sase",
     "spark",
     "stream",
+    "with_history",
 ]
 
 # Where the names live. They are imported when they are first asked for: NumPy and Arrow take longer to load than
@@ -54,6 +56,7 @@ _HOMES = {
     "function": "augury.expr.functions",
     "Automaton": "augury.afa_query",
     "fn": "augury.lang.tracing",
+    "with_history": "augury.history",
     "spark": "augury.spark",
 }
 

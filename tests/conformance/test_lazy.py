@@ -43,6 +43,15 @@ def test_seeded_sequences_in_any_order_equal_the_definition(part: int) -> None:
             assert table_difference(wanted, tree) is None, f"{case}\n{output}, the tree"
 
 
+def test_whatever_auto_chooses_it_finds_what_the_definition_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("augury.runtime.by_engine.FEW", 0)
+    for number in range(80):
+        case = seeded_case(f"auto/{number}", kleene=0, strategies=(ANY,))
+        for output in ("all", "count", "longest"):
+            wanted, found = answer(DEFINITION, case, output), answer(in_process("auto"), case, output)
+            assert table_difference(wanted, found) is None, f"{case}\n{output}"
+
+
 QUERIES = {
     "rising": "PATTERN SEQ(A a, B b, C c) WHERE a.y < b.y AND b.y < c.y WITHIN 30",
     "rising by steps, some null": "PATTERN SEQ(A a, B b, C c, D d) WHERE a.n + 0.5 < b.n AND b.n + 0.5 < c.n AND c.n < d.n * 2 WITHIN 40",

@@ -509,3 +509,26 @@ def test_a_traceback_out_of_a_kernel_names_the_query_and_its_line(monkeypatch):
 def test_it_tells_what_spark_must_do_one_after_another(text: str, output: str, said: str) -> None:
     told = " ".join(ag.sase(text).explain(output=output).split())
     assert said in told
+
+
+# ------------------------------------------------------------------ lazy plans
+
+
+def test_estimates_are_told_where_there_is_data():
+    rows = 3000
+    kinds = ["C" if i % 300 == 299 else "AB"[i % 2] for i in range(rows)]
+    table = pa.table({"ts": range(rows), "kind": kinds, "x": [i * 7919 % 1000 for i in range(rows)]})
+    query = ag.sase("PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 300")
+    shown = " ".join(str(query.explain(table, time="ts", type="kind")).split())
+    assert "taken: it is estimated to cost least: in the order c," in shown
+    assert "a 1,500, b 1,490 and c 10 candidates among 3,000 events" in shown
+    assert "eager not taken: about" in shown
+    assert "lines 2 and 3 what follows for a and c is asked while b is open" in shown
+    forced = " ".join(str(query.explain(table, time="ts", type="kind", plan="eager")).split())
+    assert 'plan="auto" takes lazy-chain: it is estimated to cost least' in forced
+
+
+def test_a_lazy_plan_tells_its_buffers():
+    shown = section(told("PATTERN SEQ(A a, B b) WHERE a.x < b.x", plan="lazy-tree"), "BUFFERS")
+    assert "A a every A that passes the tests on it alone" in shown
+    assert "line 2 asked when a and b are bound, in whatever order" in shown

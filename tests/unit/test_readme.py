@@ -7,6 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -38,7 +39,9 @@ def test_links_lead_somewhere():
     dead = [
         f"{page.relative_to(ROOT)}: {target}"
         for page in PAGES
-        for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text(encoding="utf-8"))
+        for target in re.findall(
+            r"\]\((?!https?://|#)([^)#]+)", CODE.sub("", page.read_text(encoding="utf-8"))
+        )
         if not (page.parent / target).exists()
     ]
     assert not dead

@@ -29,7 +29,7 @@ from augury.engines.estimate import selectivities
 from augury.engines.generated import Options, Source
 from augury.engines.kernels import control as ctl
 from augury.engines.kernels import search
-from augury.engines.lazy_source import ANCHOR, ARRAYS, STRETCH, Shape, lazy_source
+from augury.engines.lazy_source import ANCHOR, ARRAYS, STRETCH, WEIGHED, Shape, lazy_source
 from augury.engines.passes import Plan
 from augury.engines.stores import size_of
 from augury.engines.walk import Graph, graph_of
@@ -199,6 +199,8 @@ class Evaluation(eager.Evaluation):
     def _passing(self) -> npt.NDArray[np.float64]:
         """By set of bound slots and next slot: which share of the candidates is expected to pass its tests."""
         m = self.slots
+        if m > WEIGHED:
+            return np.ones((1 << WEIGHED) * m)
         shares = np.ones((1 << m, m))
         selectivity = selectivities(self, self.joins, self.variables)
         for those in range(1 << m):

@@ -29,6 +29,8 @@ from augury.plan.joins import Equality, Join
 STRETCH, ANCHOR, DEPTH, PHASE = ctl.SEGMENT, ctl.EVENT, ctl.HEAD, ctl.TAIL
 NEXT_ANCHOR, EXPAND, ADVANCE = range(3)
 
+WEIGHED = 10  # slots of which every set has shares of candidates that pass; among more, counts decide
+
 ARRAYS = ("ev", "bound", "lo", "hi", "at_lo", "at_hi", "slot_at", "base")
 
 
@@ -257,7 +259,9 @@ class _Kernel:
         with w.block(f"for s in range({m}):"), w.block("if bound[s] == 1:"):
             w("those |= 1 << s")
         with w.block(f"for s in range({m}):"), w.block("if bound[s] == 0:"):
-            w(f"many = (hi[row + s] - lo[row + s]) * passing[those * {m} + s]")
+            w(
+                f"many = (hi[row + s] - lo[row + s]) * passing[those * {m} + s if those < {1 << WEIGHED} else s]"
+            )
             with w.block("if t < 0 or many < fewest:"):
                 w("t = s; fewest = many")
 

@@ -19,7 +19,8 @@ from augury.expr.functions import registered
 from augury.expr.printing import quoted
 from augury.expr.tree import Call, walk
 from augury.pattern import Clause, Component, lines_of_pattern
-from augury.plan.choice import choose
+from augury.plan.choice import choose, chosen_by
+from augury.plan.joins import joins_of
 from augury.plan.registers import Register
 from augury.resolve import UNKNOWN
 from augury.runtime.slices import SLICE, Cut, Cutting, breaks, cutting_of
@@ -39,9 +40,12 @@ def plan(told: Told, page: Page) -> None:
     page.section("PLAN")
     hang = 2 + max(map(len, (choice.plan, *choice.rejected)))
     page.say(f"taken: {choice.because}", label=choice.plan, hang=hang)
+    _data(told, page)
     if told.options.plan != "auto":
         page.say(choice.engine.how, hang=hang)
         auto = choose()
+        if told.estimates is not None:
+            auto = chosen_by(told.estimates, [c.var for c in told.outline.automaton.components])
         same = auto.plan == choice.plan
         page.say(f'plan="auto" takes {"the same" if same else auto.plan + ": " + auto.because}', hang=hang)
         return
@@ -49,11 +53,53 @@ def plan(told: Told, page: Page) -> None:
         page.say(f"not taken: {reason}", label=other, hang=hang)
 
 
+def _data(told: Told, page: Page) -> None:
+    """What the data is like, as far as the choice depends on it."""
+    if told.estimates is None:
+        return
+    known = told.estimates.statistics
+    components = told.outline.automaton.components
+    counts = [f"{quoted(c.var)} {n:,.0f}" for c, n in zip(components, known.totals, strict=True)]
+    page.say(
+        f"{listed(counts)} candidates among {known.events:,} events; a window reaches back over {known.reach:,.0f} of them",
+        label="data",
+        hang=6,
+    )
+
+
 # ------------------------------------------------------------------ what a run remembers
+
+
+def buffers(told: Told, page: Page) -> None:
+    """What a lazy plan keeps, and when it asks what."""
+    automaton = told.outline.automaton
+    page.section(
+        "BUFFERS", "Events that a component may bind, as far as they tell by themselves, in stream order."
+    )
+    for c in automaton.components:
+        page.say(
+            f"every {quoted(c.type)} that passes the tests on it alone, for as long as a window",
+            label=str(c),
+            hang=9,
+        )
+    joins = joins_of(automaton, told.outline.split).tests
+    for join in joins:
+        names = listed([quoted(automaton.components[slot].var) for slot in sorted(join.slots)])
+        lines = numbered(sorted({told.lines[o] for o in join.origins if o in told.lines}))
+        if join.via:
+            between = listed([quoted(automaton.components[slot].var) for slot in sorted(join.via)])
+            page.say(f"what follows for {names} is asked while {between} is open", label=lines, hang=9)
+        else:
+            page.say(f"asked when {names} are bound, in whatever order", label=lines, hang=9)
+    if not joins:
+        page.say("Nothing is asked of two events together.")
 
 
 def memory(told: Told, page: Page) -> None:
     """Registers by state, where they are kept, and which runs are merged."""
+    if told.choice.engine.lazy:
+        buffers(told, page)
+        return
     shape = told.outline
     page.section(
         "MEMORY",

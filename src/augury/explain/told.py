@@ -10,10 +10,12 @@ import pyarrow as pa
 
 from augury.automaton import Absent
 from augury.engines import passes
+from augury.engines.choosing import FEW, is_open, surveyed
 from augury.engines.generated import Source
 from augury.match.gather import in_one_chunk
 from augury.pattern import Clause, Component, Part, Pattern, lines_of_pattern
-from augury.plan.choice import Choice, check_covered, choose
+from augury.plan.choice import AUTO, Choice, check_covered, choose, chosen_by
+from augury.plan.costs import Estimates
 from augury.plan.split import Guard
 from augury.resolve import Placed, Resolved, without_schema
 from augury.runtime.by_engine import evaluation_of
@@ -46,6 +48,9 @@ class Told:
     result: pa.Schema | None = None
     rows: int | None = None  # how many there are, if that is known
     kernel: Kernel | None = None
+    estimates: Estimates | None = (
+        None  # what the plans would cost, where it depends on the data and it is there
+    )
 
     @cached_property
     def lines(self) -> dict[Part, int]:
@@ -84,11 +89,24 @@ def told_of(pattern: Pattern, data: Any, options: Options, *, kernel: bool) -> T
     program = program_of(pattern, schema, options)
     query, result = program.query, program.gives
     plan = passes.plan(query, merge=choice.engine.merges)
+    found = _estimated(plan, table, options)
+    if found is not None and options.plan == AUTO:
+        choice = chosen_by(found, [c.var for c in plan.automaton.components])
     made = None
     if choice.engine.generates:
         made = _generated(plan, table if kernel else None, program, choice)
     rows = None if table is None else table.num_rows
-    return Told(pattern, options, choice, plan, query, query, result, rows, made)
+    return Told(pattern, options, choice, plan, query, query, result, rows, made, found)
+
+
+def _estimated(plan: passes.Plan, table: pa.Table | None, options: Options) -> Estimates | None:
+    """What each plan would cost on these rows; None where the answer does not depend on them."""
+    query = plan.query
+    if table is None or table.num_rows < FEW or not is_open(plan, query.pattern.strategy):
+        return None
+    if table.column(query.roles.time).null_count:
+        return None  # bad input: what becomes of it `match` says
+    return surveyed(plan, in_one_chunk(table, query.reads), options.output, fast=None)[1]
 
 
 def _generated(plan: passes.Plan, table: pa.Table | None, program: Sequences, choice: Choice) -> Kernel:

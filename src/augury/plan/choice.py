@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from augury.errors import QueryError
 from augury.expr.printing import quoted
 from augury.pattern import Pattern, Strategy
+from augury.plan.costs import Estimates
 
 AUTO = "auto"
 
@@ -161,6 +162,23 @@ def choose(plan: str = AUTO) -> Choice:
     chosen = next(e for e in ENGINES if e.baseline is None)
     rejected = {e.plan: e.baseline for e in ENGINES if e.baseline is not None}
     return Choice(chosen.plan, chosen.how, rejected)
+
+
+def chosen_by(estimates: Estimates, variables: Sequence[str]) -> Choice:
+    """The plan that costs least on the data at hand."""
+    costs = {"eager": estimates.eager, "lazy-chain": estimates.chain, "lazy-tree": estimates.tree}
+    best = estimates.best
+    rejected = {e.plan: e.baseline for e in ENGINES if e.baseline is not None and e.plan not in costs}
+
+    def said(plan: str) -> str:
+        cost = costs[plan]
+        order = ""
+        if plan == "lazy-chain":
+            order = f"in the order {', '.join(quoted(variables[slot]) for slot in estimates.order)} "
+        return f"{order}about {cost.time / 1e9:.2g} s and {cost.evaluations:.2g} tests"
+
+    others = {plan: said(plan) for plan in costs if plan != best}
+    return Choice(best, f"it is estimated to cost least: {said(best)}", {**others, **rejected})
 
 
 def check_covered(pattern: Pattern, plan: str, order: Sequence[str] | None = None) -> None:

@@ -33,6 +33,7 @@ CHOSEN = 60.0  # … of a match out of which an output is made, which the eager 
 TREE = 1.15  # the tree's cost for a stretch, where a chain with the same order has 1
 
 FEW_SLOTS = 5  # up to which all orders are compared; beyond, each next slot is the cheapest
+MANY_SLOTS = 8  # beyond which they are ordered by their counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,9 @@ def _orders(
     """The orders that are compared."""
     if slots <= FEW_SLOTS:
         yield from permutations(range(slots))
+        return
+    if slots > MANY_SLOTS:
+        yield tuple(sorted(range(slots), key=lambda s: (known.totals[s], s)))
         return
     for anchor in range(slots):
         order: tuple[int, ...] = (anchor,)
