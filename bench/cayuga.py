@@ -8,6 +8,10 @@ query's primary attribute, is the same in all steps. Attributes and values are c
 
 from __future__ import annotations
 
+import functools
+import resource
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +20,7 @@ import pyarrow as pa
 
 from augury.cesar import Expression, stream
 from augury.query_set import QuerySet
+from bench.growing import Record
 
 TEMPLATES = ("linear_stat", "linear_dyn", "filter", "non_deterministic", "non_deterministic_agg")
 
@@ -184,3 +189,111 @@ def _non_deterministic_agg(
 
 def query_set(p: Parameters, template: str) -> QuerySet:
     return QuerySet(queries(p, template))
+
+
+# ------------------------------------------------------------------ the figures
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One point of a figure."""
+
+    name: str
+    template: str
+    parameters: Parameters
+    plan: str = "auto"
+    goal: float | None = None  # events a second
+
+
+def experiments(*, quick: bool) -> Iterator[Experiment]:
+    """Figures 16 (queries, Zipf's parameter, selectivity), 17 (sharing) and 20 (the double top)."""
+    events = 5_000 if quick else 100_000
+    numbers = (100, 1_000) if quick else (1_000, 10_000, 40_000)
+    for template in TEMPLATES:
+        for many in numbers:
+            yield Experiment(
+                f"cayuga/16a/{template}/{many}", template, Parameters(events=events, queries=many)
+            )
+    if not quick:
+        for template, many, goal in (("linear_stat", 200_000, 50_000), ("filter", 400_000, 20_000)):
+            parameters = Parameters(events=events, queries=many)
+            yield Experiment(f"cayuga/16a/{template}/{many}", template, parameters, goal=goal)
+    for zipf in (0.8, 1.0, 1.2, 1.4):
+        parameters = Parameters(events=events, queries=numbers[1], zipf=(zipf, 1.0, 0.8))
+        yield Experiment(f"cayuga/16b/filter/{zipf}", "filter", parameters)
+    for selectivity in (0.3, 0.5, 0.7, 0.9):
+        parameters = Parameters(events=events, queries=numbers[1], selectivity=selectivity)
+        yield Experiment(f"cayuga/16c/filter/{selectivity}", "filter", parameters)
+    for plan in ("auto", "unshared"):
+        for many in numbers:
+            parameters = Parameters(events=1_000, queries=many)
+            yield Experiment(f"cayuga/17/{plan}/{many}", "filter", parameters, plan=plan)
+
+
+def measure(e: Experiment, *, quick: bool) -> Record:
+    """One point: how long queries take to be put in, and what a second sees of events."""
+    _ = quick
+    table = events(e.parameters)
+    begun = time.perf_counter()
+    asked = query_set(e.parameters, e.template)
+    matcher = asked.matcher(table.schema, time="ts", plan=e.plan, max_runs=10_000_000)
+    inserted = time.perf_counter() - begun
+    matcher.core.streams.levels.compile()
+    matcher.insert(table.slice(0, 100))
+    matcher.advance(100)  # the first step makes the indexes
+    matcher.insert(table.slice(100))
+    begun = time.perf_counter()
+    found = matcher.advance(table.num_rows).num_rows
+    seconds = time.perf_counter() - begun
+    begun = time.perf_counter()
+    matcher.add("one more", next(iter(queries(Parameters(queries=1, seed=9), e.template).values())))
+    added = time.perf_counter() - begun
+    many = table.num_rows - 100
+    record: Record = {
+        "workload": e.name,
+        "system": "augury",
+        "plan": e.plan,
+        "output": "all",
+        "queries": e.parameters.queries,
+        "events": many,
+        "rows": found,
+        "seconds": seconds,
+        "events_per_second": round(many / seconds),
+        "insert_seconds": inserted,
+        "one_more_seconds": added,
+        "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }
+    if e.goal is not None:
+        record |= {"goal": {"events_per_second": e.goal}, "reached": record["events_per_second"] >= e.goal}
+    return record
+
+
+def double_tops(*, quick: bool) -> Iterator[tuple[str, Any]]:
+    """Figure 20: both formulations of `examples/stocks.py` over one stream."""
+    import runpy
+    from pathlib import Path
+
+    rows = 20_000 if quick else 1_000_000
+    example = runpy.run_path(str(Path(__file__).parents[1] / "examples/stocks.py"))
+    for name, made in (("iterated", "double_top"), ("extrema", "double_top_of_extrema")):
+        yield f"cayuga/20/{name}", functools.partial(_double_top, name, example[made](), rows)
+
+
+def _double_top(name: str, query: Expression, rows: int) -> Record:
+    rng = np.random.default_rng(1)
+    symbol = rng.integers(0, 100, rows)
+    price = np.empty(rows)
+    for place in range(100):
+        mine = symbol == place
+        steps = rng.choice([-1, 1], int(mine.sum())) * rng.uniform(0.005, 0.03, int(mine.sum()))
+        price[mine] = np.round(100 * np.exp(np.cumsum(steps) % 1.5), 2)
+    table = pa.table({"ts": np.arange(rows), "name": symbol, "price": price})
+    query.match(table, time="ts")  # compiled, and the table in memory
+    begun = time.perf_counter()
+    found = query.match(table, time="ts").num_rows
+    seconds = time.perf_counter() - begun
+    record: Record = {"workload": f"cayuga/20/{name}", "system": "augury", "plan": "auto", "output": "all"}
+    record |= {"events": rows, "rows": found, "seconds": seconds, "events_per_second": round(rows / seconds)}
+    if name == "iterated":
+        record |= {"goal": {"events_per_second": 5_000_000}, "reached": rows / seconds >= 5_000_000}
+    return record

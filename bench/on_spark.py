@@ -29,7 +29,7 @@ import pyarrow.parquet
 import augury as ag
 from augury.generate import clicks
 from bench.growing import Record
-from bench.runner import all_cores
+from bench.runner import all_cores, cpu_of_children
 from bench.workloads import ABC, FUNNEL, SHORT, letters
 
 if TYPE_CHECKING:
@@ -175,17 +175,20 @@ def _run(case: Case) -> Record:
         patch.object(spark_batch, "Task", Read if case.reads_only else spark_worker.Task),
     ):
         folder, out = Path(name), Path(name) / "out"
-        seconds = 0.0
+        seconds, used = 0.0, None
         for rows in (case.rows // 10, case.rows):
             given = folder / f"{rows}.parquet"
             pyarrow.parquet.write_table(table.slice(0, rows), given, row_group_size=ROW_GROUP)
             shutil.rmtree(out, ignore_errors=True)
-            begun = time.perf_counter()
+            begun, cpu = time.perf_counter(), cpu_of_children()
             asked(spark.read.parquet(str(given))).write.parquet(str(out))
-            seconds = time.perf_counter() - begun
+            seconds, until = time.perf_counter() - begun, cpu_of_children()
+            used = None if cpu is None or until is None else until - cpu
         found = pyarrow.dataset.dataset(out, format="parquet").count_rows() if not case.reads_only else 0
         spark.stop()
     record: Record = {"events": case.rows, "seconds": seconds, "rows": found}
+    if used is not None:
+        record["cpu_seconds"] = round(used, 2)
     if not case.reads_only:
         expected = query.match(table, output=case.output, **case.roles).num_rows
         record |= {"expected": expected, "agrees": expected == found}

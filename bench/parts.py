@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from bench import automata, experiments, kills, lazily, live, on_streams, runner, uncertain
+from bench import automata, cayuga, experiments, kills, lazily, live, on_streams, runner, uncertain
 from bench.growing import Record
 from bench.on_spark import cases as on_spark_cases
 from bench.on_spark import measure as on_spark_measure
@@ -37,6 +37,12 @@ def parts(*, quick: bool, only: list[str]) -> Iterator[Part]:
     for point in automata.experiments(quick=quick):
         if chosen(point.name):
             yield point.name, partial(automata.measure, point, quick=quick)
+    for set_one in cayuga.experiments(quick=quick):
+        if chosen(set_one.name):
+            yield set_one.name, partial(cayuga.measure, set_one, quick=quick)
+    for name, measured in cayuga.double_tops(quick=quick):
+        if chosen(name):
+            yield name, measured
     for uncertain_one in uncertain.experiments(quick=quick):
         if chosen(uncertain_one.name):
             yield uncertain_one.name, partial(uncertain.measure, uncertain_one, quick=quick)

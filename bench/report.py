@@ -110,17 +110,23 @@ def _cell(per_second: float, base: float | None) -> str:
 
 def on_spark(records: Records) -> str:
     """What the opening table does not say at a glance: Spark with us against Spark without."""
-    found = []
+    found, processor = [], []
     for question in records.questions:
         ours, plain = records.of(question, "augury on spark"), records.of(question, "plain spark")
         if ours is not None and plain is not None:
             ratio = ours["events_per_second"] / plain["events_per_second"]
             found.append(f"{times(ratio)} on `{question}`")
-    return (
-        f"On the same Spark, Augury has this many times the throughput of plain Spark: {', '.join(found)}."
-        if found
+            if "cpu_seconds" in ours and "cpu_seconds" in plain:
+                each, theirs = (r["cpu_seconds"] / r["events"] for r in (ours, plain))
+                processor.append(f"{times(theirs / each)} on `{question}`")
+    if not found:
+        return ""
+    used = (
+        f" By the processor's time, which others on the machine disturb less: {', '.join(processor)}."
+        if processor
         else ""
     )
+    return f"On the same Spark, Augury has this many times the throughput of plain Spark: {', '.join(found)}.{used}"
 
 
 def how(runs: Sequence[Record]) -> str:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.dataset
@@ -23,7 +23,7 @@ import augury as ag
 from bench.growing import Record, bounded, part
 from bench.on_spark import ROW_GROUP
 from bench.questions import HOUR, Question
-from bench.runner import all_cores
+from bench.runner import all_cores, cpu_of_children
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -152,7 +152,8 @@ def _asked(question: Question, spark: SparkSession, folder: Path, *, quick: bool
     elif by_hand is not None:
         clock.run(by_hand, table.num_rows // 10)
         size = table.num_rows
-    our_times, plain_times = [], []
+    our_times: list[_Time] = []
+    plain_times: list[_Time] = []
     our_rows = plain_rows = 0
     for _ in range(1 if quick else 2):
         our_times.append(clock.run(ours, table.num_rows))
@@ -160,12 +161,19 @@ def _asked(question: Question, spark: SparkSession, folder: Path, *, quick: bool
         if by_hand is not None:
             plain_times.append(clock.run(by_hand, size))
             plain_rows = clock.rows()
-    yield _record(question, "augury on spark", table.num_rows, min(our_times), our_rows, expected)
+    yield _record(question, "augury on spark", table.num_rows, our_times, our_rows, expected)
     if by_hand is not None:
         if size < table.num_rows:
             expected = question.ours(table.slice(0, size)).num_rows
-        record = _record(question, "plain spark", size, min(plain_times), plain_rows, expected)
+        record = _record(question, "plain spark", size, plain_times, plain_rows, expected)
         yield bounded(record, size, table.num_rows, budget)
+
+
+class _Time(NamedTuple):
+    """By the clock, and of the processor: of Java and of Python, on all cores together."""
+
+    seconds: float
+    cpu: float | None
 
 
 class _Clock:
@@ -177,20 +185,24 @@ class _Clock:
         self.folder = folder
         self.out = folder / "out"
 
-    def run(self, query: Callable[[DataFrame], DataFrame], rows: int) -> float:
+    def run(self, query: Callable[[DataFrame], DataFrame], rows: int) -> _Time:
         given = self.folder / "in.parquet"
         pyarrow.parquet.write_table(self.table.slice(0, rows), given, row_group_size=ROW_GROUP)
         shutil.rmtree(self.out, ignore_errors=True)
-        begun = time.perf_counter()
+        begun, cpu = time.perf_counter(), cpu_of_children()
         query(self.spark.read.parquet(str(given))).write.parquet(str(self.out))
-        return time.perf_counter() - begun
+        seconds, until = time.perf_counter() - begun, cpu_of_children()
+        return _Time(seconds, None if cpu is None or until is None else until - cpu)
 
     def rows(self) -> int:
         return int(pyarrow.dataset.dataset(self.out, format="parquet").count_rows())
 
 
-def _record(question: Question, system: str, events: int, seconds: float, rows: int, expected: int) -> Record:
-    return {
+def _record(
+    question: Question, system: str, events: int, times: list[_Time], rows: int, expected: int
+) -> Record:
+    seconds = min(time.seconds for time in times)
+    record: Record = {
         "workload": f"peers/{question.name}/{system.replace(' ', '-')}",
         "question": question.name,
         "system": system,
@@ -202,3 +214,5 @@ def _record(question: Question, system: str, events: int, seconds: float, rows: 
         "expected": expected,
         "agrees": rows == expected,
     }
+    used = [time.cpu for time in times if time.cpu is not None]
+    return record | ({"cpu_seconds": round(min(used), 2)} if used else {})

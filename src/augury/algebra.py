@@ -261,27 +261,33 @@ def bound(node: Node, slots: Iterator[int] | None) -> Node:
             value, slot = known[e.name]
             return replace(e, value=value, slot=slot)
 
-        return Text(rewrite(t.expr, bind) if known else t.expr, t.text, t.values)
+        return Text(rewrite(t.expr, bind), t.text, t.values) if known else t
+
+    def below(**parts: Any) -> Node:
+        """The node with these parts; itself where they are its own, so that what is shared stays so."""
+        return node if all(getattr(node, n) is p for n, p in parts.items()) else replace(node, **parts)
 
     match node:
         case Base() | Hole():
             return node
         case Where():
-            return Where(bound(node.arg, slots), text(node.condition))
+            return below(arg=bound(node.arg, slots), condition=text(node.condition))
         case Project() | Rename():
-            return replace(node, arg=bound(node.arg, slots))
+            return below(arg=bound(node.arg, slots))
         case Extend():
             arg = bound(node.arg, slots)
-            return Extend(arg, tuple((n, text(t)) for n, t in node.values))
+            found = tuple((n, text(t)) for n, t in node.values)
+            same = all(new is old for (_, new), (_, old) in zip(found, node.values, strict=True))
+            return below(arg=arg, values=node.values if same else found)
         case Union():
-            return Union(bound(node.left, slots), bound(node.right, slots))
+            return below(left=bound(node.left, slots), right=bound(node.right, slots))
         case Then():
             left, right = bound(node.left, slots), bound(node.right, slots)
-            return Then(left, right, None if node.on is None else text(node.on))
+            return below(left=left, right=right, on=None if node.on is None else text(node.on))
         case Iterate():
             left, right = bound(node.left, slots), bound(node.right, slots)
             on = None if node.on is None else text(node.on)
-            return Iterate(left, right, on, bound(node.step, slots), node.init)
+            return below(left=left, right=right, on=on, step=bound(node.step, slots))
 
 
 # ------------------------------------------------------------------ what can be wrong with names

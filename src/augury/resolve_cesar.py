@@ -145,7 +145,11 @@ def span_of(columns: Columns, roles: Roles) -> Span:
 # ------------------------------------------------------------------ resolve
 
 
-def resolve(node: algebra.Node, columns: Columns, span: Span) -> Typed:
+Known = dict[int, tuple[algebra.Node, Typed]]
+"""By identity what nodes are, for who resolves many that share parts."""
+
+
+def resolve(node: algebra.Node, columns: Columns, span: Span, known: Known | None = None) -> Typed:
     """The expression with its types."""
     named = {base.type for base in algebra.bases(node)}
     if span.type is None and len(named) > 1:
@@ -155,12 +159,13 @@ def resolve(node: algebra.Node, columns: Columns, span: Span) -> Typed:
             "column",
             hint="pass type=, the column that holds the names of types",
         )
-    return _Resolver(columns, span).node(node)
+    return _Resolver(columns, span, {} if known is None else known).node(node)
 
 
 class _Resolver:
-    def __init__(self, columns: Columns, span: Span) -> None:
+    def __init__(self, columns: Columns, span: Span, known: Known) -> None:
         self.span = span
+        self.known = known
         self.attrs = {
             name: type_
             for name, type_ in columns.types.items()
@@ -174,6 +179,16 @@ class _Resolver:
                 )
 
     def node(self, node: algebra.Node) -> Typed:
+        """A node that reads one base stream by operators without parameters is kept: many queries may have it."""
+        found = self.known.get(id(node))
+        if found is not None and found[0] is node:
+            return found[1]
+        new = self._new(node)
+        if _is_plain(node):
+            self.known[id(node)] = node, new
+        return new
+
+    def _new(self, node: algebra.Node) -> Typed:
         match node:
             case algebra.Base():
                 return Source(node.type, self.attrs)
@@ -335,6 +350,12 @@ class _Resolver:
             op, attrs = self._op(step, attrs, last, unset)
             ops.append(op)
         return Round(on, tuple(ops)), attrs
+
+
+def _is_plain(node: algebra.Node) -> bool:
+    while isinstance(node, algebra.Rename | algebra.Project):
+        node = node.arg
+    return isinstance(node, algebra.Base)
 
 
 def _chain(step: algebra.Node) -> list[algebra.Node]:

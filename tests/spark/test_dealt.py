@@ -17,7 +17,7 @@ from augury.runtime.options import Options
 from augury.runtime.slices import values_of
 from augury.runtime.spark_batch import TOLD_BY, layout_of
 from augury.runtime.spark_layout import GROUPS, Layout, by_partition
-from augury.runtime.spark_pack import PACKED, Pack
+from augury.runtime.spark_pack import PACKED, Pack, is_hashed_here
 from augury.runtime.spark_shards import places
 from augury.runtime.spark_shelf import Part, Shelf, by_time
 from augury.runtime.spark_worker import Task
@@ -46,13 +46,15 @@ def in_tasks(
     layout = layout_of(program, tasks)
     reads = pa.schema([table.schema.field(name) for name in program.reads])
     rows = table.select(program.reads)
-    if program.partition:
-        columns = [values_of(table.column(name), program.columns, name) for name in program.partition]
+    here = tuple(name for name in program.partition if is_hashed_here(reads.field(name).type))
+    others = [name for name in program.partition if name not in here]
+    if others:
+        columns = [values_of(table.column(name), program.columns, name) for name in others]
         numbers: dict[Any, int] = {}  # keys that are equal have one
         keys = [numbers.setdefault(key, len(numbers)) for key in zip(*columns, strict=True)]
         hashes = [random.Random(key).getrandbits(64) - (1 << 63) for key in keys]
         rows = rows.append_column("hash", pa.array(hashes, pa.int64()))
-    pack = Pack(program, reads, layout, bool(program.partition), places(layout.tasks))
+    pack = Pack(program, reads, layout, bool(others), here, places(layout.tasks))
     sent: dict[int, list[pa.RecordBatch]] = defaultdict(list)
     half = rows.num_rows // 2
     for part in (rows.slice(half), rows.slice(0, half)):
@@ -189,3 +191,22 @@ def test_a_shelf_without_room_reads_the_same_from_its_file(monkeypatch: pytest.M
         rows = table.to_pylist()
         assert groups == [[rows[:1], rows[:1]], [rows[1:], rows[1:]]]
         assert whole == [3, 3]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.int8(), pa.int32(), pa.int64(), pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC")]
+)
+def test_keys_that_are_hashed_here(kind: pa.DataType) -> None:
+    keys = (
+        pa.array([-7, None, 0, 7, 100] * 40, pa.int64())
+        .cast(pa.int32() if kind == pa.date32() else pa.int64())
+        .cast(kind)
+    )
+    table = pa.table({"ts": range(200), "kind": ["A", "B", "A", "A"] * 50, "k": keys})
+    query = ag.sase("PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) WITHIN 50")
+    for key in ("k", ["k", "kind"]):
+        arguments = {"time": "ts", "type": "kind", "key": key}
+        expected = query.match(table, **arguments)
+        got, _ = in_tasks(query, table, arguments, 3, 1)
+        assert table_difference(expected, got) is None
+        assert (expected.num_rows > 0) == (key == "k")

@@ -279,9 +279,3 @@ def test_a_limit_is_told_by_name(spark: Any) -> None:
 def test_profile_is_for_tables(spark: Any) -> None:
     with pytest.raises(ag.QueryError, match="profile measures in this process"):
         AB.profile(frame_of(spark, letters("AB")), time="ts", type="kind")
-
-
-def test_a_stream_is_refused(spark: Any) -> None:
-    df = spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "'A' AS kind")
-    with pytest.raises(ag.QueryError, match="no engine for streams"):
-        AB.match(df, time="ts", type="kind")

@@ -71,7 +71,6 @@ def same(wanted: pa.Table, got: pa.Table) -> None:
 
 QUERIES = {
     "unending": ("PATTERN SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b, c) AND [f]", {"key": None}),
-    "pairs": ("PATTERN SEQ(A a, B b) WHERE a.x <= b.x WITHIN 20 seconds", {"match_id": True}),
     "counted": (
         "PATTERN SEQ(~(C c), A+ a[], B b, ~(D d)) WHERE d.x = b.x WITHIN 9 seconds",
         {"output": "count"},
@@ -163,6 +162,28 @@ def test_every_kind_of_time_can_be_late(spark: Any, tmp_path: Path) -> None:
     got, progress = run(together(frames), tmp_path / "checkpoint")
     same(together(wanted).toArrow(), got)
     assert all(counts_of(progress, n)["late_events"] == 0 for n in range(3))
+
+
+def test_other_languages_have_streams(spark: Any, tmp_path: Path) -> None:
+    afa = ag.Automaton(start="s", final=["t"], registers={"x": 0})
+    afa.arc("s", "m", when="kind = 'A'", update={"x": "e.x"})
+    afa.arc("m", "m", when=lambda e, r: e.kind == "C")
+    afa.arc("m", "t", when="kind = 'B'", update={"x": "r.x + e.x"})
+    expression = ag.stream("A").project("k", "x").then(ag.stream("B").project("k", "x"), on="x > x.last")
+    asked = {
+        "automaton": (afa.query(within="9 seconds"), {"time": "ts", "key": "k"}),
+        "set": (ag.QuerySet({"expression": expression, "pairs": AB}), ROLES),
+    }
+    whole = pa.concat_tables(disordered(200))
+    source = stream_of(spark, put(tmp_path / "in", [*disordered(200), END]), SCHEMA)
+    frames, wanted = {}, {}
+    for name, (query, roles) in asked.items():
+        frames[name] = query.match(source, lateness="5 seconds", **roles)
+        found = plain(query.match(whole, **roles)).combine_chunks()
+        assert found.num_rows > 5
+        wanted[name] = spark.createDataFrame(found, frames[name].schema)
+    got, _ = run(together(frames), tmp_path / "checkpoint")
+    same(together(wanted).toArrow(), got)
 
 
 STOLEN = ag.sase("PATTERN SEQ(A a, B b, ~(C c)) WITHIN 9 seconds RETURN a.k AS k, b.x AS x")

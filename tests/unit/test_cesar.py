@@ -346,6 +346,35 @@ def test_unions_need_one_type():
     cannot(lambda: (words | numbers).match(STOCK, time="ts"), "x is a string and an integer")
 
 
+def test_values_that_double_with_every_step():
+    doubled = S
+    for _ in range(60):
+        doubled = doubled.extend(price="price + price")
+    cannot(lambda: doubled.match(STOCK, time="ts"), "price", "fewer steps")
+
+
+def test_rows_that_are_no_events():
+    table = pa.table({"a": [1, None, 5, 7], "b": [2, 3, 4, 9], "x": [1, 2, 3, 4]})
+    with pytest.raises(ag.DataError, match="ends before it starts"):
+        S.match(table, time=("a", "b"))
+    with pytest.warns(ag.DataWarning):
+        found = S.match(table, time=("a", "b"), bad_rows="drop")
+    assert [r["x"] for r in found.to_pylist()] == [1, 4]
+    assert found.schema.metadata[b"augury.bad_rows"] == b"2"
+
+
+def test_tables_without_rows_or_times_of_other_units():
+    assert both(S.then(S), STOCK.slice(0, 0)) == []
+    for type_ in (pa.uint64(), pa.int32(), pa.timestamp("ns", "UTC"), pa.date64()):
+        times = pa.array([0, 86_400_000, 172_800_000], pa.int64())
+        table = pa.table(
+            {"ts": times.cast(type_) if type_ != pa.int32() else times.cast(pa.int32()), "x": [1, 2, 3]}
+        )
+        found = S.then(S.rename(x="y")).match(table, time="ts")
+        assert [(r["x"], r["y"]) for r in found.to_pylist()] == [(1, 2), (2, 3)]
+        assert found.schema.field("end").type == type_
+
+
 # ------------------------------------------------------------------ sets
 
 

@@ -294,13 +294,22 @@ def test_a_damaged_bucket_is_an_error_and_no_wrong_answer() -> None:
     spark = Spark(live(PAIRS))
     spark.batch(events((1, "A", "p", 0)))
     [key] = buckets(spark)
-    state = bytearray(spark.state[key][0])
+    state, size = bytearray(spark.state[key][0]), spark.state[key][1]
     for place in range(0, len(state), 7):
         damaged = state.copy()
         damaged[place] ^= 4
-        spark.state[key] = (bytes(damaged),)
-        with pytest.raises(ag.DataError):
-            spark.batch(events((2, "B", "p", 1)))
+        spark.state[key] = (bytes(damaged), size)
+        if not _is_same(bytes(damaged), bytes(state), size):
+            with pytest.raises(ag.DataError):
+                spark.batch(events((2, "B", "p", 1)))
+
+
+def _is_same(damaged: bytes, state: bytes, size: int) -> bool:
+    """Whether a byte that is another one says nothing to who decompresses."""
+    try:
+        return bool(pa.decompress(damaged, size, "zstd") == pa.decompress(state, size, "zstd"))
+    except OSError:
+        return False
 
 
 def test_the_ledger_gets_word_of_each_micro_batch_with_rows() -> None:

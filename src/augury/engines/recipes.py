@@ -382,8 +382,8 @@ def _untainted(literal: Literal) -> None:
 
 def _numbered(expr: Expr, names: Mapping[str, str]) -> Expr:
     """Registers by number: what they were named takes no part in what an automaton does."""
-    if isinstance(expr, Attr) and expr.var != RUN:
-        return expr
+    if isinstance(expr, Attr):
+        return Attr(RUN, At.ONE, names[expr.name], type=expr.type) if expr.var == RUN else expr
 
     def change(node: Expr) -> Expr:
         if isinstance(node, Attr) and node.var == RUN:

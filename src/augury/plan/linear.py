@@ -14,10 +14,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from augury.algebra import DUR, LAST
-from augury.expr.tree import At, Attr, Expr, Logic, rewrite, walk
+from augury.errors import QueryError
+from augury.expr.printing import quoted
+from augury.expr.tree import At, Attr, Expr, Logic, children, rewrite, walk
 from augury.expr.types import Type
 from augury.resolve_cesar import Either, Filter, Next, Op, Round, Rounds, Source, Typed, Unary
 
+MOST = 10_000  # terms of one value, written out
 EVENT, RUN, WHOLE = "e", "r", "c"
 ROOT = -1
 
@@ -60,6 +63,9 @@ class Streams:
 
     def __init__(self) -> None:
         self.types: dict[str, int] = {}
+        self.direct: dict[
+            int, tuple[Typed, Edge]
+        ] = {}  # by identity: operands that are base streams, which queries share
 
     def base(self, type_: str) -> int:
         return self.types.setdefault(type_, len(self.types))
@@ -147,8 +153,11 @@ class _Lowering:
 
     def _operand(self, query: Typed) -> Edge:
         if _is_direct(query):
-            (edge,) = self.edges(query)
-            return edge
+            known = self.streams.direct.get(id(query))
+            if known is None:
+                (edge,) = self.edges(query)
+                known = self.streams.direct[id(query)] = query, edge
+            return known[1]
         stream = self.streams.derived(query, level_of(query))
         return Edge(ROOT, stream, (), {n: _attr(EVENT, n, t) for n, t in query.attrs.items()})
 
@@ -161,6 +170,13 @@ class _Lowering:
                 edge = replace(edge, conditions=(*edge.conditions, *more))
             else:
                 outputs = {n: _in_place(e, edge.outputs, whole) for n, e in op.outputs.items()}
+                for name, expr in outputs.items():
+                    if not isinstance(expr, Attr) and _size(expr, {}) > MOST:
+                        raise QueryError(
+                            f"the attribute {quoted(name)} is computed from attributes that are computed, more than {MOST} "
+                            "terms in all",
+                            hint="extend in fewer steps: each step writes out the ones before it",
+                        )
                 edge = replace(edge, outputs=outputs)
         return edge
 
@@ -185,6 +201,14 @@ def _in_place(expr: Expr, outputs: Mapping[str, Expr], whole: str) -> Expr:
 
     # What is put in is not walked again: `rewrite` goes bottom-up.
     return rewrite(expr, change)
+
+
+def _size(expr: Expr, known: dict[int, int]) -> int:
+    """How many terms an expression has, what it shares counted as often as it stands there."""
+    found = known.get(id(expr))
+    if found is None:
+        found = known[id(expr)] = 1 + sum(_size(c, known) for c in children(expr))
+    return found
 
 
 def _parts(condition: Expr) -> tuple[Expr, ...]:

@@ -6,10 +6,12 @@ expressions ─ resolve ─> Streams ─┬─ evaluator: Levels over a whole ta
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -28,7 +30,7 @@ from augury.expr.functions import UserFunction, called
 from augury.expr.types import INT64_MAX
 from augury.match.gather import no_rows, rows_of_table
 from augury.match.identity import canonical, value_digests
-from augury.resolve_cesar import Source, Span, Typed, output_schema, resolve, span_of
+from augury.resolve_cesar import Known, Source, Span, Typed, output_schema, resolve, span_of
 from augury.runtime.changes import INSERT, RETRACT, with_op
 from augury.runtime.options import Options
 from augury.runtime.program import Fault, bad_times, faults_of_time
@@ -65,6 +67,7 @@ class Streams:
         default_factory=dict
     )  # None: one was met; ALONE: parameters decide too much
     schemas: dict[int, tuple[Typed, pa.Schema]] = field(default_factory=dict)
+    known: Known = field(default_factory=dict)
 
     @property
     def gives(self) -> pa.Schema:
@@ -157,13 +160,13 @@ class Streams:
         name = algebra.shape(node, values)
         shared = self.shapes.get(name)
         if shared is None and name in self.shapes:  # a second one of this shape
-            query = resolve(algebra.bound(node, itertools.count()), self.columns, self.span)
+            query = resolve(algebra.bound(node, itertools.count()), self.columns, self.span, self.known)
             shared = self.shapes[name] = query if shares_recipe(query) else ALONE
         if shared is not None and shared is not ALONE:
             return Member(node, shared, tuple(values))
         if shared is None:
             self.shapes[name] = None
-        return Member(node, resolve(algebra.bound(node, None), self.columns, self.span), ())
+        return Member(node, resolve(algebra.bound(node, None), self.columns, self.span, self.known), ())
 
     def schema_of(self, member: Member) -> pa.Schema:
         """The columns of one query's result."""
@@ -288,6 +291,20 @@ def empty_program(schema: pa.Schema, options: Options, united: United | None) ->
     return Streams({}, united, span_of(columns, roles), roles, columns, options, schema)
 
 
+@contextmanager
+def many_are_made() -> Iterator[None]:
+    """Python's collector looks through all that has been made again and again while much is made that stays: a quarter
+    of the time of reading many queries, and more the more there are.
+    """
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
 def _levels(program: Streams) -> tuple[Levels, Reader, Writer]:
     options = program.options
     levels = Levels(program.span, share=options.plan != "unshared", max_runs=options.most_runs)
@@ -323,8 +340,9 @@ class Evaluation:
             )
             return program.rows(found, names)
         levels, reader, writer = _levels(program)
-        for number, member in enumerate(program.members.values()):
-            levels.add(number, member.query, member.values)
+        with many_are_made():
+            for number, member in enumerate(program.members.values()):
+                levels.add(number, member.query, member.values)
         if is_worth_compiling(table.num_rows, levels):
             levels.compile()
         rows = program.rows(writer.tables(levels.step(reader.batch(table))), names)
@@ -354,8 +372,9 @@ class Going:
         self.since: dict[str, int | None] = {}  # by query: its events end later
         self.numbers: dict[str, int] = {}  # … and what the levels know it by
         self.names: list[str] = []  # by these numbers
-        for name in program.members:
-            self._insert(name, None)
+        with many_are_made():
+            for name in program.members:
+                self._insert(name, None)
 
     def _insert(self, name: str, since: int | None) -> None:
         member = self.program.members[name]

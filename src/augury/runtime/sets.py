@@ -24,7 +24,16 @@ from augury.expr.columns import from_arrow
 from augury.expr.functions import UserFunction
 from augury.match.gather import no_rows, rows_of_table
 from augury.runtime import cesar
-from augury.runtime.cesar import NEVER_CUT, QUERY, Going, Speculating, Streams, United, wider
+from augury.runtime.cesar import (
+    NEVER_CUT,
+    QUERY,
+    Going,
+    Speculating,
+    Streams,
+    United,
+    many_are_made,
+    wider,
+)
 from augury.runtime.changes import changes_of
 from augury.runtime.matcher import Matcher
 from augury.runtime.options import Options
@@ -200,14 +209,15 @@ def program_of(queries: Mapping[str, Asking], schema: pa.Schema, options: Option
     """Queries that met their data's columns: what is wrong with one is told here, with its name."""
     made = Sets(cesar.empty_program(schema, _of_all(options), United()), {}, {}, {}, {})
     made.streams.options = options
-    for name, query in queries.items():
-        try:
-            if query._algebra is not None and options.output != "all":  # noqa: SLF001
-                cesar.empty_program(schema, options, None)
-            made.insert(name, query)
-        except QueryError as error:
-            error.message = f"in the query {name!r}: {error.message}"
-            raise
+    with many_are_made():
+        for name, query in queries.items():
+            try:
+                if query._algebra is not None and options.output != "all":  # noqa: SLF001
+                    cesar.empty_program(schema, options, None)
+                made.insert(name, query)
+            except QueryError as error:
+                error.message = f"in the query {name!r}: {error.message}"
+                raise
     return made
 
 

@@ -21,7 +21,7 @@ from augury.runtime.options import Options
 from augury.runtime.program import Program
 from augury.runtime.slices import Cut
 from augury.runtime.spark_layout import Layout, by_partition, by_time
-from augury.runtime.spark_pack import PACKED, Pack
+from augury.runtime.spark_pack import PACKED, Pack, is_hashed_here
 from augury.runtime.spark_shards import places
 from augury.runtime.spark_types import UNREADABLE, arrow_schema, spark_schema
 from augury.runtime.spark_worker import Task
@@ -51,10 +51,11 @@ def match_frame(program_of: ProgramOf, df: DataFrame, options: Options) -> DataF
     rows, observed = _that_count(rows, program, names.__getitem__)
     tasks = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     layout = layout_of(program, tasks)
-    hashed = [names[name] for name in program.partition]
-    if hashed:
-        rows = rows.selectExpr("*", f"xxhash64({', '.join(hashed)})")
-    pack = Pack(program, reads, layout, bool(hashed), places(layout.tasks))
+    here = tuple(name for name in program.partition if is_hashed_here(reads.field(name).type))
+    others = [names[name] for name in program.partition if name not in here]
+    if others:
+        rows = rows.selectExpr("*", f"xxhash64({', '.join(others)})")
+    pack = Pack(program, reads, layout, bool(others), here, places(layout.tasks))
     packed = rows.mapInArrow(pack, spark_schema(PACKED))
     dealt = packed.repartition(1) if layout.tasks == 1 else packed.repartition("place")
     task = Task(program, reads, layout, TOLD_BY.get(program.cutting().cut, ""))

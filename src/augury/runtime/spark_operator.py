@@ -40,6 +40,9 @@ REJECTED, REASON = "rejected", "reason"
 GIVEN = "rows binary, " + ", ".join(f"{name} bigint" for name in (*COUNTED, "bad_rows"))
 _ROWS = 100_000  # of changes in one blob
 _NO_TIMER = -1
+_CODEC = (
+    "zstd"  # a third of the bytes, at 950 MB/s; what it saves goes several times through sockets and stores
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ class Shards(StatefulProcessor):
             register(function)
         self.handle = handle
         self.buckets = handle.getMapState(
-            "buckets", _struct(bucket=st.IntegerType()), _struct(state=st.BinaryType())
+            "buckets", _struct(bucket=st.IntegerType()), _struct(state=st.BinaryType(), size=st.LongType())
         )
         self.ledger = handle.getValueState(
             "ledger", _struct(timer=st.LongType(), due=st.BinaryType(), name=st.StringType())
@@ -244,10 +247,16 @@ class _Stored:
 
     def get(self, bucket: int) -> bytes | None:
         found = self.state.getValue((bucket,))
-        return None if found is None else bytes(found[0])
+        if found is None:
+            return None
+        try:
+            state: bytes = pa.decompress(bytes(found[0]), found[1], codec=_CODEC, asbytes=True)
+        except (OSError, ValueError) as error:
+            raise DataError(f"the state is damaged: {error}") from None
+        return state
 
     def put(self, bucket: int, state: bytes) -> None:
-        self.state.updateValue((bucket,), (state,))
+        self.state.updateValue((bucket,), (pa.compress(state, codec=_CODEC, asbytes=True), len(state)))
 
     def remove(self, bucket: int) -> None:
         self.state.removeKey((bucket,))

@@ -23,6 +23,7 @@ from augury.runtime.spark_layout import Ints, Layout
 
 CHUNK = 1 << 18  # rows that are dealt together, …
 CHUNK_BYTES = 1 << 25  # … or bytes
+NULL = 0x5BD1E995  # its word: any number would do
 PACKED = pa.schema(
     [("place", pa.int32()), ("task", pa.int32()), ("ends", pa.binary()), ("rows", pa.binary())]
 )
@@ -30,12 +31,13 @@ PACKED = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """What runs where rows are read. They come with a hash of their partition behind, if there is one."""
+    """What runs where rows are read. They come with a hash behind them of what is not hashed here, if there is such."""
 
     program: Program
     reads: pa.Schema  # the columns of the rows, under their own names
     layout: Layout
-    hashed: bool
+    hashed: bool  # by Spark: there is a last column
+    here: tuple[str, ...]  # columns that say a row's partition, too
     places: tuple[int, ...]  # of each task: the number that Spark's hash sends there
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -63,10 +65,13 @@ class Pack:
 
     def _named(self, batches: list[pa.RecordBatch]) -> tuple[pa.Table, Ints | None]:
         table = pa.Table.from_batches(batches)
-        if not self.hashed:
-            return named(table, self.reads), None
-        last = table.num_columns - 1
-        return named(table.select(range(last)), self.reads), table.column(last).to_numpy()
+        last = table.num_columns - self.hashed
+        hashes = table.column(last).to_numpy() if self.hashed else None
+        table = named(table.select(range(last)), self.reads)
+        for name in self.here:
+            words = _words(table.column(name))
+            hashes = _mixed(words if hashes is None else hashes ^ words)
+        return table, hashes
 
     def _packed(self, table: pa.Table, hashes: Ints | None) -> pa.RecordBatch:
         layout = self.layout
@@ -101,6 +106,33 @@ def named(table: pa.Table | pa.RecordBatch, schema: pa.Schema) -> pa.Table:
         for column, field in zip(table.columns, schema, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def is_hashed_here(kind: pa.DataType) -> bool:
+    """Whether values are numbers of one form for each: a column more for Spark to carry costs more than their hash."""
+    t = pa.types
+    return bool(t.is_signed_integer(kind) or t.is_date(kind) or t.is_timestamp(kind))
+
+
+def _words(column: pa.ChunkedArray) -> Ints:
+    """Values as numbers; nulls are alike."""
+    if not column.null_count:
+        return instants(column).astype(np.int64)
+    plain = column.combine_chunks()
+    missing = plain.is_null().to_numpy(zero_copy_only=False)
+    return np.where(missing, np.int64(NULL), instants(plain.fill_null(_zero(plain.type))).astype(np.int64))
+
+
+def _zero(kind: pa.DataType) -> pa.Scalar:
+    return pa.scalar(0, pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)
+
+
+def _mixed(words: Ints) -> Ints:
+    """Every bit hangs on every bit: the finaliser of MurmurHash3."""
+    x = words.view(np.uint64)
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        x = (x ^ x >> np.uint64(33)) * np.uint64(factor)
+    return (x ^ x >> np.uint64(33)).view(np.int64)
 
 
 def binary(edges: Ints, data: pa.Buffer) -> pa.Array:
