@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from bench import automata, cayuga, experiments, kills, live, on_streams, runner, uncertain
+from bench import automata, cayuga, experiments, kills, lazily, live, on_streams, runner, uncertain
 from bench.growing import Record
 from bench.on_spark import cases as on_spark_cases
 from bench.on_spark import measure as on_spark_measure
@@ -46,6 +46,9 @@ def parts(*, quick: bool, only: list[str]) -> Iterator[Part]:
     for uncertain_one in uncertain.experiments(quick=quick):
         if chosen(uncertain_one.name):
             yield uncertain_one.name, partial(uncertain.measure, uncertain_one, quick=quick)
+    for lazy_one in lazily.experiments(quick=quick):
+        if chosen(lazy_one.name):
+            yield lazy_one.name, partial(lazily.measure, lazy_one, quick=quick)
     asked = list(questions(quick=quick))
     for question in asked:
         if chosen(f"peers/{question.name}/augury") or chosen(f"peers/{question.name}/numpy"):

@@ -255,7 +255,7 @@ def own_figures(records: Records) -> str:
     """What the engine's own workloads reached, and what they must."""
     rows = []
     for r in records.all:
-        if r["workload"].startswith(("paper/", "peers/", "uncertain/")) or (
+        if r["workload"].startswith(("paper/", "peers/", "uncertain/", "lazy/")) or (
             "goal" not in r and "seconds" not in r
         ):
             continue

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from bench import records
 from bench.figures import COLOURS, STYLE
 from bench.growing import Record
 from bench.report import how, rate, table
@@ -36,10 +37,10 @@ FIGURES = {
 }
 
 
-def points(records: Sequence[Record], figure: str) -> dict[str, list[Record]]:
+def points(made: Sequence[Record], figure: str) -> dict[str, list[Record]]:
     """A figure's measurements by plan, in order."""
     found: dict[str, list[Record]] = {}
-    for record in records:
+    for record in made:
         if record["workload"].startswith(f"uncertain/{figure}/") and "seconds" in record:
             found.setdefault(record["plan"], []).append(record)
     return found
@@ -69,9 +70,9 @@ def auto_is_near(by_plan: dict[str, list[Record]]) -> str:
     return f"`auto` takes at most {worst:.2f} times as long as the best plan." if "auto" in by_plan else ""
 
 
-def goals(records: Sequence[Record]) -> str:
+def goals(made: Sequence[Record]) -> str:
     rows = []
-    for r in records:
+    for r in made:
         if "goal" not in r or "seconds" not in r:
             continue
         goal = r["goal"]
@@ -89,26 +90,26 @@ def goals(records: Sequence[Record]) -> str:
 
 def page(told: Record) -> str:
     """The page, of these records."""
-    records = [r for r in told["records"] if r["workload"].startswith("uncertain/")]
+    made = [r for r in told["records"] if r["workload"].startswith("uncertain/")]
     parts = [
         "# Evaluation of imprecise times",
         "<!-- Made by `python -m bench.uncertain_report --again` from evaluation-imprecise/records.json: do not edit. -->",
         (
             "The experiments of the paper on imprecise timestamps (sections 5.1 and 5.2, appendices D and E): events a second "
-            "of each plan, on one core, result rows included. The stream, the queries and the defaults (δ = 5, W = 100, "
+            "of each plan, by the processor's time of one core, result rows included. The stream, the queries and the defaults (δ = 5, W = 100, "
             "three components, v = 20, 25, 50) are the paper's. Where a plan does not finish in its time it is given the "
             "beginning of the stream, as much as it does. The paper's trace is not public: `augury.generate.hadoop` makes one "
             "like it, 7 million task events known to half a second and loads measured once in 15 seconds."
         ),
-        f"Measured on: {how(told['machine'])}.{' A quick run.' if told['quick'] else ''}",
-        goals(records),
+        f"Measured on: {how(told['runs'])}.{' A quick run.' if told['quick'] else ''}",
+        goals(made),
     ]
     for figure, (title, x) in FIGURES.items():
-        by_plan = points(records, figure)
+        by_plan = points(made, figure)
         if by_plan:
             parts += [f"## Figure {figure}: {title}", figure_table(by_plan, x), auto_is_near(by_plan)]
             parts.append(f"![Figure {figure}](evaluation-imprecise/figure-{figure}.svg)")
-    skipped = [r["skipped"] for r in records if "skipped" in r]
+    skipped = [r["skipped"] for r in made if "skipped" in r]
     if skipped:
         parts += ["## Not measured", "\n".join(f"- {said}" for said in skipped)]
     return "\n\n".join(p for p in parts if p) + "\n"
@@ -139,16 +140,10 @@ def draw(told: Record) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    source = KEPT if "--again" in arguments else Path(arguments[0])
-    told: Any = json.loads(source.read_text(encoding="utf-8"))
-    told["records"] = [r for r in told["records"] if r["workload"].startswith("uncertain/")]
-    KEPT.parent.mkdir(exist_ok=True)
-    rows = ",\n".join(f"    {json.dumps(record)}" for record in told["records"])
-    head = json.dumps(told["machine"])
-    KEPT.write_text(
-        f'{{\n  "machine": {head},\n  "quick": {json.dumps(told["quick"])},\n  "records": [\n{rows}\n  ]\n}}\n',
-        encoding="utf-8",
-    )
+    kept = records.read(KEPT if "--again" in arguments else Path(arguments[0]))
+    kept = replace(kept, records=[r for r in kept.records if r["workload"].startswith("uncertain/")])
+    records.write(KEPT, kept)
+    told = json.loads(KEPT.read_text(encoding="utf-8"))
     draw(told)
     PAGE.write_text(page(told), encoding="utf-8")
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +151,24 @@ def test_a_stream_without_an_end_says_so(spark: Any, tmp_path: Path) -> None:
     )
     with pytest.raises(Exception, match="the stream has no end"):
         query.awaitTermination(60)
+
+
+def test_a_replay_is_matched_as_it_comes(spark: Any, tmp_path: Path) -> None:
+    """Rows out of order by no more than the lateness: what the table gives, each match once."""
+    ag.spark.register(spark)
+    table = clicks(ROWS, users=20, seed=4)
+    pq.write_table(table, tmp_path / "clicks.parquet")
+    held_up = {"time": "ts", "disorder": 0.3, "delay": "30 seconds", "rows_per_batch": 400}
+    stream = spark.readStream.format("replay").options(**held_up).load(str(tmp_path / "clicks.parquet"))
+    query = ag.sase(
+        "PATTERN SEQ(view a, cart b) WHERE skip_till_next_match(a, b) WITHIN 10 minutes RETURN b.ts AS ts, a.user"
+    )
+    roles = {"time": "ts", "type": "kind", "key": "user"}
+    found = arrived(query.match(stream, lateness="30 seconds", **roles).select("ts", "a_user"), tmp_path)
+    wanted = query.match(table, **roles).select(["ts", "a_user"])
+    last = max(table["ts"].to_pylist())
+    certain = [row for row in wanted.to_pylist() if (last - row["ts"]).total_seconds() > 30]
+    rows = Counter((row["a_user"], row["ts"]) for row in found.to_pylist())
+    assert rows <= Counter((row["a_user"], row["ts"]) for row in wanted.to_pylist())
+    assert rows >= Counter((row["a_user"], row["ts"]) for row in certain)
+    assert len(certain) > 100

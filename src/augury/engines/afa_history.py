@@ -530,17 +530,16 @@ class History:
 
     # -------------------------------------------------------------- what is forgotten
 
+    def oldest(self, frontier: int) -> int:
+        """The earliest time of an event that may be matched anew after the frontier: a restart begins a window before."""
+        if not self.restarts:
+            return frontier
+        window = self.query.window
+        return INT64_MIN if window is None or frontier <= INT64_MIN + window else frontier - window + 1
+
     def forget(self, frontier: int) -> None:
         """No event before the frontier comes any more: what lies before it becomes each key's base."""
-        reach = frontier
-        if self.restarts:
-            if self.query.window is None:
-                self.frontier = frontier
-                return
-            reach = (
-                frontier - self.query.window + 1 if frontier > INT64_MIN + self.query.window else INT64_MIN
-            )
-        before = self.kept.time < reach
+        before = self.kept.time < self.oldest(frontier)
         if (
             self.sequence is not None
         ):  # of each key what stands before its first event that may have company yet

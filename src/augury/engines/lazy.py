@@ -63,7 +63,7 @@ class Evaluation(eager.Evaluation):
         self.slots = len(self.variables)
         self.joins, self.alone, self.equal = made.joins.tests, made.joins.alone, made.equal
         self.output = named.get("output", "all")
-        self.order = None if order is None else tuple(self.variables.index(v) for v in order)
+        self.order = None if tree or order is None else tuple(self.variables.index(v) for v in order)
         super().__init__(made.plan, *args, **named)
         self.absences = [*self.absences, *self._asked_of_matches()]
         self.buffers = buffers_of(self._buffered(), self._gaps())

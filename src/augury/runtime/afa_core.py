@@ -189,7 +189,8 @@ class AutomatonCore:
 
     def _discard(self, frontier: int) -> None:
         """Arcs that no event can take any more are forgotten."""
-        stays = [n for n, a in enumerate(self.arcs) if a.high is None or a.high > frontier]
+        oldest = self.history.oldest(frontier)
+        stays = [n for n, a in enumerate(self.arcs) if a.high is None or a.high > oldest]
         if len(stays) == len(self.arcs):
             return
         slots = self.history.stepper.slots
