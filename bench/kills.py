@@ -82,14 +82,16 @@ def _prepared(folder: Path, rows: int, files: int) -> list[str]:
 
 def _child(folder: Path, kills: int, done: dict[str, int], rng: random.Random) -> None:
     """Run one child, and kill its workers, or it, until there are kills enough."""
-    with (folder / "log").open("ab") as log:
-        child = subprocess.Popen(  # noqa: S603  # ourselves
+    with (
+        (folder / "log").open("ab") as log,
+        subprocess.Popen(  # noqa: S603  # ourselves
             [sys.executable, "-m", "bench.kills", str(folder)],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
-        )
+        ) as child,
+    ):
         assert child.stdout is not None
         for line in child.stdout:
             if line.strip() != "running" or sum(done.values()) >= kills:
@@ -104,7 +106,6 @@ def _child(folder: Path, kills: int, done: dict[str, int], rng: random.Random) -
                 break
             done["workers"] += 1
             _kill(rng.choice(workers))
-        child.wait()
 
 
 def below(pid: int) -> Iterator[int]:

@@ -42,5 +42,10 @@ def test_a_table_in_pieces_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> No
         query = random_automaton(rng, within=windowed).query(within=rng.randint(1, 12) if windowed else None)
         table = random_events(rng, rng.randint(5, 16)).sort_by("ts")
         told = {"time": "ts", "key": rng.choice((None, "k"))}
-        wanted = bag(query.match(table, plan="definition", **told))
-        assert bag(query.match(table, **told)) == wanted, seed
+        try:
+            wanted = bag(query.match(table, plan="definition", **told))
+        except ag.QueryError:  # a cycle whose registers never repeat is told by every plan
+            with pytest.raises(ag.QueryError, match="does not end"):
+                query.match(table, **told)
+        else:
+            assert bag(query.match(table, **told)) == wanted, seed

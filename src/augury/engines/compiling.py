@@ -18,7 +18,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 
@@ -64,11 +64,29 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 def _jitted(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     import numba
 
+    function = _linked(function)
     options.update(nogil=True, boundscheck=False)
     try:
         return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # of Numba: no folder that it knows can be written
         return numba.njit(**options)(function)  # type: ignore[no-any-return]
+
+
+def _linked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with those of its own module that it calls compiled. Numba's cache watches the one file."""
+    if not isinstance(function, FunctionType):
+        return function
+    known = function.__globals__
+    called = {
+        name: compiled(found)
+        for name in function.__code__.co_names
+        if isinstance(found := known.get(name), FunctionType) and found.__module__ == function.__module__
+    }
+    if not called:
+        return function
+    linked = FunctionType(function.__code__, {**known, **called}, function.__name__, function.__defaults__)
+    linked.__qualname__ = function.__qualname__
+    return linked
 
 
 def cache_folder() -> Path:

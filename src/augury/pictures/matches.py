@@ -117,7 +117,7 @@ class _Drawing:
             shared = []
         if self.data is not None and self.time is not None:
             self._events(found, shared, y)
-        return list(found.values())
+        return [found[key] for key in sorted(found, key=_in_order)]
 
     def _events(self, lanes: dict[tuple[Any, ...], Lane], names: list[str], y: str | None) -> None:
         assert self.data is not None
@@ -345,6 +345,16 @@ class _Drawing:
 
     def _of(self) -> str:
         return f"{len(self.matches)} {'match' if len(self.matches) == 1 else 'matches'}"
+
+
+def _in_order(key: tuple[Any, ...]) -> list[tuple[str, Any]]:
+    """Lanes stand by their keys, whatever the order of the rows: numbers as numbers, what has no order as its text."""
+    return [
+        ("number", v)
+        if isinstance(v, int | float)
+        else (type(v).__name__, v if isinstance(v, str) else repr(v))
+        for v in key
+    ]
 
 
 def _comparable(value: Any) -> Any:
